@@ -1,0 +1,71 @@
+# Every target sets up what it needs in .venv, pinned by constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test test-gpu lint format bench docs dist clean help
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo   Table 1, what holds for the barrier hinge loss, and figures 1-3 (into demo/)"
+	@echo "make test   all tests        make test-gpu  those that need a CUDA device"
+	@echo "make lint   ruff and mypy    make format    ruff's formatter"
+	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
+	@echo "make dist   wheel and sdist, tried in an empty environment"
+	@echo "make clean  remove everything made here"
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once, a minute or two)"
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(INSTALL) -e ".[test,lint]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(INSTALL) -e ".[docs]"
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/symloss losses
+	$(BIN)/symloss analyze barrier_hinge
+	$(BIN)/python examples/corrupted_labels.py
+	$(BIN)/symloss figures --out demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m "not gpu"
+
+test-gpu:
+	$(PYTHON) -m pytest -q -m gpu
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.core
+	$(BIN)/python benchmarks/import_time.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+dist: $(VENV)/.core
+	rm -rf dist .venv-dist
+	$(INSTALL) build
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd dist && ../.venv-dist/bin/symloss losses && ../.venv-dist/bin/python -c "import symloss as sl; print(sl.theory.analyze('ramp'))"
+	rm -rf .venv-dist
+
+clean:
+	rm -rf .venv .venv-dist dist demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,61 @@
+"""symloss: learn binary classifiers and rankers from corrupted labels, without knowing the noise.
+
+The losses, risks and theory of *On Symmetric Losses for Learning from Corrupted Labels* (Charoenphakdee, Lee and
+Sugiyama, ICML 2019).
+"""
+
+from symloss import corruption, functional, metrics, theory
+from symloss.corruption import contaminate, contaminated_split, flip_labels
+from symloss.losses import (
+    BarrierHinge,
+    CallableLoss,
+    DoubleHinge,
+    Exponential,
+    Hinge,
+    Logistic,
+    Loss,
+    Properties,
+    Ramp,
+    Savage,
+    Sigmoid,
+    Squared,
+    SquaredHinge,
+    Unhinged,
+    ZeroOne,
+    get_loss,
+    list_losses,
+)
+from symloss.pairwise import pairwise_risk
+from symloss.risks import AUCLoss, BERLoss
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AUCLoss",
+    "BERLoss",
+    "BarrierHinge",
+    "CallableLoss",
+    "DoubleHinge",
+    "Exponential",
+    "Hinge",
+    "Logistic",
+    "Loss",
+    "Properties",
+    "Ramp",
+    "Savage",
+    "Sigmoid",
+    "Squared",
+    "SquaredHinge",
+    "Unhinged",
+    "ZeroOne",
+    "contaminate",
+    "contaminated_split",
+    "corruption",
+    "flip_labels",
+    "functional",
+    "get_loss",
+    "list_losses",
+    "metrics",
+    "pairwise_risk",
+    "theory",
+]

@@ -1,0 +1,183 @@
+"""The ``symloss`` command."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from symloss import __version__
+from symloss.losses import Loss, get_loss, list_losses
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from symloss.paper.tables import LossRow
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
+
+
+class _OneLineErrors(TyperGroup):
+    """Bad input ends in one line on standard error and exit code 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except _UsageError as error:
+            self._fail(error.format_message())  # type: ignore[attr-defined]
+        except (ValueError, OSError) as error:
+            self._fail(str(error))
+        except typer.Abort:
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    @staticmethod
+    def _fail(message: str) -> None:
+        print("symloss: error:", " ".join(message.split()), file=sys.stderr)
+        sys.exit(2)
+
+
+app = typer.Typer(
+    cls=_OneLineErrors,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    """Print the version, or help where no command is given."""
+    if version:
+        print(__version__)
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def losses(
+    as_json: Json = False, latex: Annotated[bool, typer.Option("--latex", help="Print Table 1 in LaTeX.")] = False
+) -> None:
+    """Show the losses and their properties: Table 1 of the paper, and the losses that it leaves out.
+
+    Example: [bold]symloss losses[/bold]
+    """
+    from symloss.paper.tables import further_losses, table_1, table_1_latex
+
+    if as_json:
+        print(json.dumps([vars(row) for row in (*table_1(), *further_losses())], indent=2))
+    elif latex:
+        print(table_1_latex())
+    else:
+        table = _losses_table(table_1(), further_losses())
+        _console().print(table)
+
+
+@app.command()
+def analyze(
+    name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
+    b: Annotated[float | None, typer.Option(help="Slope of the barrier hinge loss, more than 1.")] = None,
+    r: Annotated[float | None, typer.Option(help="Half-width of its symmetric interval, more than 0.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check what a loss satisfies, and say why: symmetric, convex, calibrated, AUC-consistent, ...
+
+    Example: [bold]symloss analyze barrier_hinge --b 10 --r 1[/bold]
+    """
+    from symloss.theory import analyze as analyse
+
+    loss = _find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
+    try:
+        report = analyse(loss)
+    except Exception as error:  # a user's own code may raise anything
+        if name in list_losses():
+            raise
+        raise ValueError(f"{name} failed on a tensor of margins: {type(error).__name__}: {error}") from error
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2))
+        return
+    console = _console()
+    console.print(f"[bold]{loss!r}[/bold]" + (f"   l(z) = {loss.formula}" if loss.formula else ""), highlight=False)
+    table = _table("property", "verdict", "why")
+    colours = {"yes": "green", "no": "red", "cannot tell": "yellow"}
+    for property_name, verdict in report.verdicts.items():
+        answer = f"[{colours[verdict.answer]}]{verdict.answer}[/]"
+        why = verdict.reason + (f"\n[dim]{verdict.witness}[/]" if verdict.witness else "")
+        table.add_row(property_name.replace("_", " "), answer, why)
+    table.add_row("minimiser f*(eta)", "", report.minimiser_formula)
+    for disagreement in report.disagreements:
+        table.add_row("claim contradicted", "[red]no[/]", disagreement)
+    console.print(table)
+
+
+@app.command()
+def figures(out: Annotated[Path, typer.Option(help="Directory to write to.")] = Path("figures")) -> None:
+    """Draw figures 1 to 3 of the paper as PNG and PDF.
+
+    Example: [bold]symloss figures --out figures[/bold]
+    """
+    from symloss.paper.figures import save_figures
+
+    for path in save_figures(out):
+        print(path)
+
+
+def _find_loss(name: str, parameters: dict[str, float]) -> Loss:
+    if ":" not in name:
+        return get_loss(name, **parameters)
+    module_name, _, attribute = name.partition(":")
+    sys.path.insert(0, "")  # a module in the working directory, as with python -m
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:  # importing a user's module may raise anything
+        raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
+    return get_loss(found, **parameters)
+
+
+def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
+    table = _table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
+    table.title = "Table 1: losses and their properties"
+    for rows in (paper, further):
+        for row in rows:
+            marks = ("[green]✓[/]" if mark else "[dim]×[/]" for mark in (row.convex, row.symmetric, row.recovers_eta))
+            table.add_row(
+                f"[bold]{row.title}[/]",
+                row.formula,
+                row.minimiser.replace("eta", "η"),
+                *marks,
+                end_section=row is rows[-1],
+            )
+    table.caption = (
+        "Above the line: the paper's eight. f* for ramp, sigmoid and unhinged: outputs in [-1, 1].\n"
+        "Barrier hinge with b = 200, r = 50: symmetric on [-50, 50]. Why each: symloss analyze NAME"
+    )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column, overflow="fold", justify="center" if column in ("convex", "symmetric", "recovers η") else "left"
+        )
+    return table
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()

@@ -1,0 +1,140 @@
+"""The balanced-error and the AUC risk as pure functions of scores and labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symloss.labels import is_positive
+from symloss.losses import LossLike, get_loss
+from symloss.losses.base import as_real
+from symloss.pairwise import check_weight, pairwise_risk
+from symloss.tracing import concrete, eager
+
+
+class MissingClassWarning(UserWarning):
+    """A batch lacks the positive or the negative class.
+
+    Examples
+    --------
+    >>> issubclass(MissingClassWarning, UserWarning)
+    True
+    """
+
+
+def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Tensor | None = None) -> Tensor:
+    """Return 1/2 (mean of l(g) over the positives + mean of l(-g) over the negatives), whatever the class balance.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., n)
+        Scores g; leading dimensions are independent problems.
+    target : Tensor of shape (n,) or (..., n)
+        Labels in {0, 1}, {-1, +1} or bool.
+    loss : str, Loss or callable
+        The margin loss l.
+    weight : Tensor of shape (n,) or (..., n), optional
+        Non-negative weights; weight k counts as k repetitions.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        The risk. The term of a class that is missing, or has no weight, is zero.
+
+    Examples
+    --------
+    >>> ber_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 1, 0], "zero_one")
+    tensor(0.2500)
+    """
+    scores, positive, weight = _problem(scores, target, weight)
+    weight = torch.ones_like(scores) if weight is None else weight.to(scores.dtype)
+    counts = weight > 0
+    total_pos = (weight * positive).sum(-1, keepdim=True)
+    total_neg = (weight * ~positive).sum(-1, keepdim=True)
+    _warn_if_missing(total_pos, total_neg, "the balanced-error risk uses the class that is there")
+    total = torch.where(positive, total_pos, total_neg)
+    share = 0.5 * weight / torch.where(counts, total, 1.0)
+    # Points without weight are moved to margin 0, where every loss is finite: 0 * inf would be NaN.
+    margins = torch.where(counts, torch.where(positive, scores, -scores), 0.0)
+    return (share * get_loss(loss)(margins)).sum(-1)
+
+
+@eager  # a graph break: labels pick the scores, and the pairs are computed eagerly
+def auc_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Tensor | None = None) -> Tensor:
+    """Return the mean of l(g_i - g_j) over all pairs of a positive i and a negative j.
+
+    With the zero-one loss this is 1 - AUC, ties counted as one half.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., n)
+        Scores g; leading dimensions are independent problems.
+    target : Tensor of shape (n,) or (..., n)
+        Labels in {0, 1}, {-1, +1} or bool.
+    loss : str, Loss or callable
+        The margin loss l.
+    weight : Tensor of shape (n,) or (..., n), optional
+        Non-negative weights; weight k counts as k repetitions.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        The risk; zero, with zero gradient, where a class is missing or has no weight.
+
+    Examples
+    --------
+    >>> auc_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 0, 1], "zero_one")
+    tensor(0.5000)
+    """
+    scores, positive, weight = _problem(scores, target, weight)
+    total_pos, total_neg = (
+        (side if weight is None else weight * side).sum(-1, keepdim=True) for side in (positive, ~positive)
+    )
+    _warn_if_missing(total_pos, total_neg, "the AUC risk is zero and has no gradient")
+    shared = positive.reshape(-1, scores.shape[-1])[0] if positive.numel() else positive.new_zeros(scores.shape[-1])
+    if concrete((positive == shared).all()):
+        pos, neg = scores[..., shared], scores[..., ~shared]
+        if weight is None:
+            return pairwise_risk(pos, neg, loss)
+        return pairwise_risk(pos, neg, loss, weight[..., shared], weight[..., ~shared])
+    # Each problem has its own labels, or they cannot be read: every point stands on both sides, weighing on one.
+    weight = torch.ones_like(scores) if weight is None else weight
+    return pairwise_risk(scores, scores, loss, weight * positive, weight * ~positive)
+
+
+def _problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check scores, labels and weights against each other; labels and weights come back in the scores' shape."""
+    scores = as_real(scores, "scores")
+    if scores.ndim == 0:
+        raise ValueError("scores must have shape (n,) or (..., n), got a single number")
+    positive = is_positive(target).to(scores.device)
+    n = scores.shape[-1]
+    if positive.ndim == 0 or positive.shape[-1] != n or positive.ndim > scores.ndim:
+        hint = "; use scores.squeeze(-1)" if n == 1 and positive.shape == scores.shape[:-1] else ""
+        raise ValueError(
+            f"target must have shape ({n},) or the scores' shape {tuple(scores.shape)}, "
+            f"got {tuple(positive.shape)}{hint}"
+        )
+    try:
+        positive = positive.expand(scores.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"target of shape {tuple(positive.shape)} does not fit scores of shape {tuple(scores.shape)}"
+        ) from None
+    return scores, positive, None if weight is None else check_weight(weight, scores)
+
+
+def _warn_if_missing(total_pos: Tensor, total_neg: Tensor, consequence: str) -> None:
+    if concrete(((total_pos > 0) & (total_neg > 0)).all()) is False:
+        # The text is constant, so that Python's default filter shows it once.
+        warnings.warn(
+            f"a batch lacks a class: {consequence} (scores of shape (n, 1) are n batches of one: squeeze them)",
+            MissingClassWarning,
+            stacklevel=3,
+        )
+
+
+__all__ = ["MissingClassWarning", "auc_risk", "ber_risk"]

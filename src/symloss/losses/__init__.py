@@ -1,0 +1,135 @@
+"""Margin losses l(z): twelve built in, any other by subclassing ``Loss`` or wrapping a function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from symloss.losses.base import CallableLoss, Loss, Properties
+from symloss.losses.builtin import (
+    BarrierHinge,
+    DoubleHinge,
+    Exponential,
+    Hinge,
+    Logistic,
+    Ramp,
+    Savage,
+    Sigmoid,
+    Squared,
+    SquaredHinge,
+    Unhinged,
+    ZeroOne,
+)
+from symloss.losses.minimiser import Linear, Logit, Minimiser, Sign
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, Structure
+
+_BUILT_IN: dict[str, type[Loss]] = {
+    loss.name: loss
+    for loss in (
+        ZeroOne,
+        Squared,
+        Hinge,
+        SquaredHinge,
+        DoubleHinge,
+        Logistic,
+        Exponential,
+        Savage,
+        Ramp,
+        Sigmoid,
+        Unhinged,
+        BarrierHinge,
+    )
+}
+
+LossLike = str | Loss | type[Loss] | Callable[[Tensor], Tensor]
+
+
+def list_losses() -> list[str]:
+    """Return the names of the built-in losses.
+
+    Examples
+    --------
+    >>> list_losses()[:3]
+    ['zero_one', 'squared', 'hinge']
+    """
+    return list(_BUILT_IN)
+
+
+def get_loss(loss: LossLike, **parameters: Any) -> Loss:
+    """Return a loss: by name, from a class, from an element-wise function, or as it is.
+
+    Parameters
+    ----------
+    loss : str, Loss, Loss subclass or callable
+        A built-in name (see ``list_losses``), a loss, its class, or a function of a tensor of margins.
+    **parameters
+        The parameters of a loss given by name or class.
+
+    Examples
+    --------
+    >>> get_loss("barrier_hinge", b=10, r=1)
+    BarrierHinge(b=10, r=1)
+    >>> get_loss(Sigmoid())
+    Sigmoid()
+    """
+    if isinstance(loss, str):
+        if loss not in _BUILT_IN:
+            raise ValueError(f"unknown loss {loss!r}; known losses: {', '.join(_BUILT_IN)}")
+        loss = _BUILT_IN[loss]
+    if isinstance(loss, type):
+        if not issubclass(loss, Loss):
+            raise ValueError(f"a loss class must derive from symloss.Loss, got {loss.__name__}")
+        return _instance(loss, parameters)
+    if parameters:
+        raise ValueError(f"parameters ({', '.join(parameters)}) go with a loss's name or class, not with {loss!r}")
+    if isinstance(loss, Loss):
+        return loss
+    if callable(loss):
+        return CallableLoss(loss)
+    raise ValueError(f"a loss must be a name, a Loss or a function of a tensor, got {type(loss).__name__}")
+
+
+def _instance(loss: type[Loss], parameters: dict[str, Any]) -> Loss:
+    known = inspect.signature(loss).parameters
+    unknown = [name for name in parameters if name not in known]
+    missing = [
+        name for name, known_as in known.items() if known_as.default is known_as.empty and name not in parameters
+    ]
+    if unknown or missing:
+        wrong = f"has no parameter {', '.join(unknown)}" if unknown else f"needs a value for {', '.join(missing)}"
+        raise ValueError(f"{loss.name} {wrong}; its parameters: {', '.join(known) or 'none'}")
+    return loss(**parameters)
+
+
+__all__ = [
+    "Analytic",
+    "BarrierHinge",
+    "CallableLoss",
+    "DoubleHinge",
+    "Exponential",
+    "ExponentialDecay",
+    "Hinge",
+    "Kink",
+    "Linear",
+    "Logistic",
+    "Logit",
+    "Loss",
+    "LossLike",
+    "Minimiser",
+    "Piecewise",
+    "Properties",
+    "Ramp",
+    "Savage",
+    "Sigmoid",
+    "Sign",
+    "Squared",
+    "SquaredHinge",
+    "Structure",
+    "Unhinged",
+    "ZeroOne",
+    "get_loss",
+    "list_losses",
+]

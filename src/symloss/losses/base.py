@@ -1,0 +1,231 @@
+"""The margin loss: what every loss says of itself, and how a user adds one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor
+
+from symloss.losses.minimiser import Minimiser
+from symloss.losses.structure import Piecewise, Structure
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What a loss claims about itself; ``symloss.theory.analyze`` checks each claim numerically.
+
+    Parameters
+    ----------
+    convex, non_increasing, bounded : bool
+        Bounded means from above and from below.
+    minimiser : Minimiser
+        The conditional risk minimiser f*(eta), with its inverse link where the loss recovers eta.
+    symmetric_constant : float, optional
+        K if l(z) + l(-z) = K for every z, else None.
+    symmetric_radius : float
+        The condition holds for z in [-radius, radius]: infinite for a symmetric loss, 0 if it holds at z = 0 alone.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> sl.Sigmoid().properties.symmetric_constant
+    1.0
+    """
+
+    convex: bool
+    non_increasing: bool
+    bounded: bool
+    minimiser: Minimiser
+    symmetric_constant: float | None = None
+    symmetric_radius: float = 0.0
+
+    def __post_init__(self) -> None:
+        if (self.symmetric_constant is None) == math.isinf(self.symmetric_radius):
+            raise ValueError(
+                "symmetric_constant must be given exactly when symmetric_radius is infinite, "
+                f"got {self.symmetric_constant!r} and {self.symmetric_radius!r}"
+            )
+
+
+class Loss:
+    """A margin loss l(z), element-wise on tensors; immutable, hashable and picklable.
+
+    Subclass it and define ``value``; everything in symloss then works for it. Define ``slope``, its derivative, where
+    the automatic one is slow or loses digits; declare ``structure`` to get the fast all-pairs algorithms, and
+    ``properties`` to have claims that ``symloss.theory.analyze`` checks. Parameters are the fields of a frozen
+    dataclass.
+
+    At a corner, the derivative is the mean of the two one-sided derivatives, so that l'(z) = l'(-z) holds there too for
+    a symmetric loss.
+
+    Examples
+    --------
+    >>> import torch, symloss as sl
+    >>> class Tangent(sl.Loss):
+    ...     formula = "(2 atan(z) - 1)^2"
+    ...     def value(self, z):
+    ...         return (2 * torch.atan(z) - 1) ** 2
+    >>> Tangent()(torch.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.3258])
+    >>> Tangent().derivative(torch.tensor(0.0))
+    tensor(-4.)
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    formula: ClassVar[str] = ""
+    latex: ClassVar[str] = ""
+    properties: Properties | None = None
+    structure: Structure | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        if "title" not in vars(cls):
+            cls.title = cls.name.replace("_", " ").capitalize()
+
+    def value(self, z: Tensor) -> Tensor:  # noqa: ARG002
+        """Return l(z) for a float32 or float64 tensor of margins; every loss defines it."""
+        raise TypeError(f"{type(self).__name__} must define value(z)")
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return l'(z) for a float32 or float64 tensor of margins; by automatic differentiation unless defined."""
+        with torch.enable_grad():
+            leaf = z if z.requires_grad else z.detach().requires_grad_()
+            total = self._checked_value(leaf).sum()
+            if not total.requires_grad:
+                return torch.zeros_like(z)
+            (gradient,) = torch.autograd.grad(total, leaf, create_graph=z.requires_grad)
+        return gradient
+
+    def __call__(self, z: Any) -> Tensor:
+        """Return l(z), element-wise and differentiable; half precision is computed in float32."""
+        z = as_real(z, "margins")
+        if type(self).slope is Loss.slope:
+            return self._checked_value(z)
+        return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
+
+    def derivative(self, z: Any) -> Tensor:
+        """Return l'(z), element-wise.
+
+        Examples
+        --------
+        >>> import symloss as sl
+        >>> sl.Hinge().derivative(torch.tensor([0.0, 1.0, 2.0]))
+        tensor([-1.0000, -0.5000, -0.0000])
+        """
+        return self.slope(as_real(z, "margins"))
+
+    def _checked_value(self, z: Tensor) -> Tensor:
+        value = self.value(z)
+        if not isinstance(value, Tensor) or value.shape != z.shape:
+            got = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(type(value).__name__)
+            raise ValueError(
+                f"loss {self!r} must act element-wise and return a tensor of the margins' shape {tuple(z.shape)}, "
+                f"got {got}"
+            )
+        return value
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The margins at which the formula changes."""
+        return tuple(kink.where for kink in self.structure.kinks) if isinstance(self.structure, Piecewise) else ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"losses are immutable: cannot set {name!r} on {type(self).__name__}; "
+            "declare parameters as fields of a @dataclass(frozen=True)"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).items()))
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({parameters})"
+
+
+class _WithSlope(torch.autograd.Function):
+    """l(z) whose gradient is the loss's own slope: exact tails, and the mean of the two sides at corners."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(z: Tensor, loss: Loss) -> Tensor:
+        return loss.value(z)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Loss], output: Tensor) -> None:  # noqa: ARG004
+        z, ctx.loss = inputs
+        ctx.save_for_backward(z)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (z,) = ctx.saved_tensors
+        return grad * ctx.loss.slope(z), None
+
+
+@dataclass(frozen=True)
+class CallableLoss(Loss):
+    """A loss made of any element-wise function of a tensor.
+
+    Examples
+    --------
+    >>> import torch, symloss as sl
+    >>> loss = sl.CallableLoss(torch.cos)
+    >>> loss
+    CallableLoss(cos)
+    >>> loss.derivative(torch.tensor(0.0))
+    tensor(-0.)
+    """
+
+    function: Callable[[Tensor], Tensor]
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return function(z)."""
+        return self.function(z)
+
+    def __repr__(self) -> str:
+        return f"CallableLoss({getattr(self.function, '__name__', self.function)})"
+
+
+def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
+    """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
+
+    Examples
+    --------
+    >>> as_real([1, 2], "scores")
+    tensor([1., 2.])
+    """
+    try:
+        values = torch.as_tensor(values, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{name} must be a tensor, an array or numbers, got {type(values).__name__}: {error}"
+        ) from None
+    if values.dtype in (torch.float32, torch.float64):
+        return cast(Tensor, values)
+    if values.dtype == torch.bool or values.is_complex():
+        raise ValueError(f"{name} must be real numbers, got dtype {values.dtype}")
+    return cast(Tensor, values.to(torch.float32))
+
+
+def step_down(z: Tensor, where: float) -> Tensor:
+    """Return 1 below ``where``, 0 above, 1/2 at it and NaN at NaN: minus the derivative of ``max(0, where - z)``.
+
+    Examples
+    --------
+    >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
+    tensor([1.0000, 0.5000, 0.0000])
+    """
+    step = torch.heaviside(where - z, z.new_tensor(0.5))
+    return torch.where(torch.isnan(z), z, step)  # heaviside alone takes NaN for a negative number

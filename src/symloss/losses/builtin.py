@@ -1,0 +1,359 @@
+"""The twelve losses: formula, claims and structure as data, then the value and the derivative.
+
+``formula`` is plain text that a program can evaluate (``^`` is a power); ``latex`` is the cell of the paper's Table 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from symloss.losses.base import Loss, Properties, step_down
+from symloss.losses.minimiser import Linear, Logit, Sign
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise
+
+INF = math.inf
+
+
+class ZeroOne(Loss):
+    """The zero-one loss: 1 for a wrong sign, 0 for a right one, 1/2 at z = 0.
+
+    Examples
+    --------
+    >>> ZeroOne()(torch.tensor([-2.0, 0.0, 2.0]))
+    tensor([1.0000, 0.5000, 0.0000])
+    """
+
+    name: ClassVar[str] = "zero_one"
+    title: ClassVar[str] = "Zero-one"
+    formula: ClassVar[str] = "-0.5*sign(z) + 0.5"
+    latex: ClassVar[str] = r"-0.5 \mathrm{sign}(z) + 0.5"
+    properties = Properties(
+        convex=False, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0, symmetric_radius=INF
+    )
+    structure = Piecewise(kinks=(Kink(where=0.0, power=0),))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return 1, 1/2 or 0."""
+        return step_down(z, 0.0)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return 0: the loss is flat wherever it has a derivative."""
+        return torch.zeros_like(z)
+
+
+class Squared(Loss):
+    """The squared loss.
+
+    Examples
+    --------
+    >>> Squared()(torch.tensor([-1.0, 1.0, 3.0]))
+    tensor([4., 0., 4.])
+    """
+
+    formula: ClassVar[str] = "(1 - z)^2"
+    latex: ClassVar[str] = r"(1-z)^{2}"
+    properties = Properties(convex=True, non_increasing=False, bounded=False, minimiser=Linear())
+    structure = Piecewise(coefficients=(1.0, -2.0, 1.0))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return (1 - z)^2."""
+        return (1 - z) ** 2
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return 2 (z - 1)."""
+        return 2 * (z - 1)
+
+
+class Hinge(Loss):
+    """The hinge loss: symmetric on [-1, 1] only.
+
+    Examples
+    --------
+    >>> Hinge()(torch.tensor([-1.0, 0.5, 2.0]))
+    tensor([2.0000, 0.5000, 0.0000])
+    """
+
+    formula: ClassVar[str] = "max(0, 1 - z)"
+    latex: ClassVar[str] = r"\max(0, 1-z)"
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Sign(), symmetric_radius=1.0)
+    structure = Piecewise(kinks=(Kink(where=1.0),))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return max(0, 1 - z)."""
+        return (1 - z).clamp(min=0)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -1 below 1 and 0 above."""
+        return -step_down(z, 1.0)
+
+
+class SquaredHinge(Loss):
+    """The squared hinge loss.
+
+    Examples
+    --------
+    >>> SquaredHinge()(torch.tensor([-1.0, 1.0, 3.0]))
+    tensor([4., 0., 0.])
+    """
+
+    formula: ClassVar[str] = "max(0, 1 - z)^2"
+    latex: ClassVar[str] = r"\max(0, 1-z)^{2}"
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Linear())
+    structure = Piecewise(kinks=(Kink(where=1.0, power=2),))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return max(0, 1 - z)^2."""
+        return (1 - z).clamp(min=0) ** 2
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -2 max(0, 1 - z)."""
+        return -2 * (1 - z).clamp(min=0)
+
+
+class DoubleHinge(Loss):
+    """The double hinge loss of du Plessis et al. (2015).
+
+    Examples
+    --------
+    >>> DoubleHinge()(torch.tensor([-3.0, 0.0, 3.0]))
+    tensor([3.0000, 0.5000, 0.0000])
+    """
+
+    formula: ClassVar[str] = "max(-z, max(0, 0.5 - 0.5*z))"
+    latex: ClassVar[str] = r"\max(-z, \max(0, 0.5-0.5z))"
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Sign(), symmetric_radius=1.0)
+    structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=0.5)))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return max(-z, 0, (1 - z) / 2)."""
+        return torch.maximum(-z, (0.5 - 0.5 * z).clamp(min=0))
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -1 below -1, -1/2 up to 1 and 0 above."""
+        return -0.5 * (step_down(z, 1.0) + step_down(z, -1.0))
+
+
+class Logistic(Loss):
+    """The logistic loss, exact in both tails.
+
+    Examples
+    --------
+    >>> Logistic()(torch.tensor([-1e4, 0.0, 50.0]))
+    tensor([1.0000e+04, 6.9315e-01, 1.9287e-22])
+    """
+
+    formula: ClassVar[str] = "log(1 + exp(-z))"
+    latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))"
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Logit())
+    structure = Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return log(1 + exp(-z))."""
+        return -F.logsigmoid(z)  # softplus would cut its tail off at 20
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -1 / (1 + exp(z))."""
+        return -torch.sigmoid(-z)
+
+
+class Exponential(Loss):
+    """The exponential loss; infinite where exp(-z) overflows.
+
+    Examples
+    --------
+    >>> Exponential()(torch.tensor([-1.0, 0.0]))
+    tensor([2.7183, 1.0000])
+    """
+
+    formula: ClassVar[str] = "exp(-z)"
+    latex: ClassVar[str] = r"\exp(-z)"
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Logit(scale=0.5))
+    structure = ExponentialDecay()
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return exp(-z)."""
+        return torch.exp(-z)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -exp(-z)."""
+        return -torch.exp(-z)
+
+
+class Savage(Loss):
+    """The savage loss of Masnadi-Shirazi and Vasconcelos (2009): bounded, but not symmetric.
+
+    Examples
+    --------
+    >>> Savage()(torch.tensor([-1e4, 0.0, 1e4]))
+    tensor([1.0000, 0.2500, 0.0000])
+    """
+
+    formula: ClassVar[str] = "1/(1 + exp(2*z))^2"
+    latex: ClassVar[str] = r"\left[(1+\exp(2z))^{2}\right]^{-1}"
+    properties = Properties(convex=False, non_increasing=True, bounded=True, minimiser=Logit(scale=0.5))
+    structure = Analytic(pole_distance=math.pi / 2, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=2.0, right_rate=4.0)
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return sigmoid(-2 z)^2."""
+        return torch.sigmoid(-2 * z) ** 2
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -4 sigmoid(-2 z)^2 sigmoid(2 z)."""
+        return -4 * torch.sigmoid(-2 * z) ** 2 * torch.sigmoid(2 * z)
+
+
+class Ramp(Loss):
+    """The ramp loss: the hinge loss, scaled and cut off at 1; symmetric.
+
+    Examples
+    --------
+    >>> Ramp()(torch.tensor([-3.0, 0.5, 3.0]))
+    tensor([1.0000, 0.2500, 0.0000])
+    """
+
+    formula: ClassVar[str] = "max(0, min(1, 0.5 - 0.5*z))"
+    latex: ClassVar[str] = r"\mathrm{max}(0, \mathrm{min}(1, 0.5-0.5z))"
+    properties = Properties(
+        convex=False, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0, symmetric_radius=INF
+    )
+    structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=-0.5)))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return (1 - z) / 2, kept inside [0, 1]."""
+        return (0.5 - 0.5 * z).clamp(0, 1)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -1/2 inside (-1, 1) and 0 outside."""
+        return -0.5 * (step_down(z, 1.0) - step_down(z, -1.0))
+
+
+class Sigmoid(Loss):
+    """The sigmoid loss: smooth, bounded and symmetric.
+
+    Examples
+    --------
+    >>> Sigmoid()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([0.7311, 0.5000, 0.2689])
+    """
+
+    formula: ClassVar[str] = "1/(1 + exp(z))"
+    latex: ClassVar[str] = r"\left[1+\exp(z)\right]^{-1}"
+    properties = Properties(
+        convex=False,
+        non_increasing=True,
+        bounded=True,
+        minimiser=Sign(INF),
+        symmetric_constant=1.0,
+        symmetric_radius=INF,
+    )
+    structure = Analytic(pole_distance=math.pi, left=(1.0, 0.0), right=(0.0, 0.0))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return 1 / (1 + exp(z))."""
+        return torch.sigmoid(-z)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -sigmoid(z) sigmoid(-z), which keeps both tails where s (1 - s) would lose one."""
+        return -torch.sigmoid(z) * torch.sigmoid(-z)
+
+
+class Unhinged(Loss):
+    """The unhinged loss of van Rooyen et al. (2015): the only convex symmetric loss, unbounded below.
+
+    Examples
+    --------
+    >>> Unhinged()(torch.tensor([-1.0, 3.0]))
+    tensor([ 2., -2.])
+    """
+
+    formula: ClassVar[str] = "1 - z"
+    latex: ClassVar[str] = "1-z"
+    properties = Properties(
+        convex=True,
+        non_increasing=True,
+        bounded=False,
+        minimiser=Sign(INF),
+        symmetric_constant=2.0,
+        symmetric_radius=INF,
+    )
+    structure = Piecewise(coefficients=(1.0, -1.0))
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return 1 - z."""
+        return 1 - z
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -1."""
+        return torch.full_like(z, -1.0)
+
+
+@dataclass(frozen=True)
+class BarrierHinge(Loss):
+    """The paper's barrier hinge loss: convex, non-negative, symmetric on [-r, r], steep outside.
+
+    Parameters
+    ----------
+    b : float
+        Slope of the barrier, more than 1.
+    r : float
+        Half-width of the interval on which l(z) + l(-z) = 2 r, more than 0.
+
+    Notes
+    -----
+    The right corner is at r. The left one is at -b r / (b - 1), a little outside -r.
+
+    Examples
+    --------
+    >>> BarrierHinge(b=10, r=1)(torch.tensor([-2.0, 0.0, 1.0, 2.0]))
+    tensor([11.,  1.,  0., 10.])
+    """
+
+    b: float = 200
+    r: float = 50
+
+    formula: ClassVar[str] = "max(-b*(r + z) + r, max(b*(z - r), r - z))"
+    latex: ClassVar[str] = r"\max(-b(r+z)+r, \max(b(z-r), r-z))"
+
+    def __post_init__(self) -> None:
+        _check_above("b", self.b, 1)
+        _check_above("r", self.r, 0)
+
+    @property
+    def properties(self) -> Properties:  # type: ignore[override]
+        """The claims, for this b and r."""
+        return Properties(
+            convex=True, non_increasing=False, bounded=False, minimiser=Sign(self.r), symmetric_radius=self.r
+        )
+
+    @property
+    def _left(self) -> float:
+        return -self.b * self.r / (self.b - 1)
+
+    @property
+    def structure(self) -> Piecewise:  # type: ignore[override]
+        """The line b (z - r), bent upwards at both corners."""
+        return Piecewise(
+            coefficients=(-self.b * self.r, self.b),
+            kinks=(Kink(where=self.r, weight=self.b + 1), Kink(where=self._left, weight=self.b - 1)),
+        )
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return the highest of the three lines."""
+        left = -self.b * (self.r + z) + self.r
+        return torch.maximum(left, torch.maximum(self.b * (z - self.r), self.r - z))
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return -b, -1 or b: the slope of the highest line."""
+        return self.b - (self.b + 1) * step_down(z, self.r) - (self.b - 1) * step_down(z, self._left)
+
+
+def _check_above(name: str, value: Any, bound: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not bound < float(value) < INF:
+        raise ValueError(f"barrier hinge needs a finite number {name} > {bound}, got {name}={value!r}")

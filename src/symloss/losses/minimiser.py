@@ -1,0 +1,144 @@
+"""Conditional risk minimisers f*(eta) = argmin over a of eta l(a) + (1 - eta) l(-a), and their inverse links."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+
+def _scaled(scale: float, text: str, between: str = "") -> str:
+    return text if scale == 1 else f"{scale:g}{between}{text}"
+
+
+class Minimiser(ABC):
+    """The minimiser f*(eta) of the conditional risk, as a formula and as a function.
+
+    ``recovers_eta`` says whether f* is invertible; then ``inverse`` maps scores back to class probabilities.
+
+    Examples
+    --------
+    >>> Logit().recovers_eta, Sign().recovers_eta
+    (True, False)
+    """
+
+    recovers_eta: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def formula(self) -> str:
+        """The formula as plain text."""
+
+    @property
+    @abstractmethod
+    def latex(self) -> str:
+        """The formula as the paper prints it."""
+
+    @abstractmethod
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return f*(eta)."""
+
+    def inverse(self, score: Tensor) -> Tensor:  # noqa: ARG002
+        """Return the class probability eta whose minimiser is ``score``."""
+        raise ValueError(f"f*(eta) = {self.formula} does not determine eta: this loss cannot give probabilities")
+
+
+@dataclass(frozen=True)
+class Sign(Minimiser):
+    """``scale * sign(eta - 1/2)``: the Bayes classifier, scaled (theorem 8); an infinite scale means unbounded scores.
+
+    Examples
+    --------
+    >>> Sign()(torch.tensor([0.2, 0.5, 0.9]))
+    tensor([-1.,  0.,  1.])
+    """
+
+    scale: float = 1.0
+
+    @property
+    def _finite_scale(self) -> float:
+        # Table 1 prints the minimiser for outputs in [-1, 1], where an unbounded one is its sign.
+        return self.scale if math.isfinite(self.scale) else 1.0
+
+    @property
+    def formula(self) -> str:
+        """The formula as plain text."""
+        return _scaled(self._finite_scale, "sign(eta - 0.5)", " ")
+
+    @property
+    def latex(self) -> str:
+        """The formula as the paper prints it."""
+        return _scaled(self._finite_scale, r"\mathrm{sign}(\eta(x)-0.5)")
+
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return scale * sign(eta - 1/2), and 0 at eta = 1/2."""
+        sign = torch.sign(eta - 0.5)
+        return torch.where(sign == 0, sign, self.scale * sign)
+
+
+@dataclass(frozen=True)
+class Logit(Minimiser):
+    """``scale * log(eta / (1 - eta))``.
+
+    Examples
+    --------
+    >>> half = Logit(scale=0.5)
+    >>> half.inverse(half(torch.tensor(0.8)))
+    tensor(0.8000)
+    """
+
+    scale: float = 1.0
+    recovers_eta: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The formula as plain text."""
+        return _scaled(self.scale, "log(eta / (1 - eta))", " ")
+
+    @property
+    def latex(self) -> str:
+        """The formula as the paper prints it."""
+        return _scaled(self.scale, r"\mathrm{log}\left(\frac{\eta(x)}{1-\eta(x)}\right)")
+
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return scale * logit(eta)."""
+        return self.scale * torch.logit(eta)
+
+    def inverse(self, score: Tensor) -> Tensor:
+        """Return sigmoid(score / scale)."""
+        return torch.sigmoid(score / self.scale)
+
+
+@dataclass(frozen=True)
+class Linear(Minimiser):
+    """``2 eta - 1``.
+
+    Examples
+    --------
+    >>> Linear().inverse(torch.tensor([-3.0, 0.0, 0.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
+
+    recovers_eta: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The formula as plain text."""
+        return "2 eta - 1"
+
+    @property
+    def latex(self) -> str:
+        """The formula as the paper prints it."""
+        return r"2\eta(x)-1"
+
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return 2 eta - 1."""
+        return 2 * eta - 1
+
+    def inverse(self, score: Tensor) -> Tensor:
+        """Return (score + 1) / 2, kept inside [0, 1]."""
+        return ((score + 1) / 2).clamp(0, 1)

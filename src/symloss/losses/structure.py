@@ -1,0 +1,112 @@
+"""What a loss is made of: the structure that picks the all-pairs algorithm and backs the exact analyses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Kink:
+    """One bend of a loss: ``weight * max(0, where - z) ** power``.
+
+    Power 0 is a step down at ``where``, worth half its weight there; power 1 is a corner; power 2 a jump in curvature.
+
+    Examples
+    --------
+    >>> Kink(where=1.0)
+    Kink(where=1.0, weight=1.0, power=1)
+    """
+
+    where: float
+    weight: float = 1.0
+    power: int = 1
+
+    def __post_init__(self) -> None:
+        if self.power not in (0, 1, 2):
+            raise ValueError(f"a kink's power must be 0, 1 or 2, got {self.power!r}")
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """A polynomial plus kinks: ``sum_k coefficients[k] z**k + sum of kinks``.
+
+    With no kinks the loss is separable and all pairs cost O(N); each kink costs one merged sort.
+
+    Examples
+    --------
+    >>> hinge = Piecewise(kinks=(Kink(where=1.0),))
+    >>> hinge(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([2., 1., 0.])
+    """
+
+    coefficients: tuple[float, ...] = ()
+    kinks: tuple[Kink, ...] = ()
+
+    @property
+    def degree(self) -> int:
+        """The highest power on any piece."""
+        powers = [power for power, coefficient in enumerate(self.coefficients) if coefficient]
+        return max([0, *powers, *(kink.power for kink in self.kinks)])
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Evaluate the sum of the parts at the margins ``z``."""
+        total = torch.zeros_like(z)
+        for power, coefficient in enumerate(self.coefficients):
+            total = total + coefficient * z**power
+        for kink in self.kinks:
+            below = kink.where - z
+            part = (
+                torch.heaviside(below, below.new_tensor(0.5)) if kink.power == 0 else below.clamp(min=0) ** kink.power
+            )
+            total = total + kink.weight * part
+        return total
+
+
+@dataclass(frozen=True)
+class ExponentialDecay:
+    """``scale * exp(-rate * z)``: separable, all pairs cost O(N).
+
+    Examples
+    --------
+    >>> ExponentialDecay()(torch.tensor(0.0))
+    tensor(1.)
+    """
+
+    scale: float = 1.0
+    rate: float = 1.0
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Evaluate the exponential at the margins ``z``."""
+        return self.scale * torch.exp(-self.rate * z)
+
+
+@dataclass(frozen=True)
+class Analytic:
+    """A smooth kernel that approaches a line on either side: all pairs by a grid and an FFT.
+
+    Parameters
+    ----------
+    pole_distance : float
+        Distance from the real axis to the nearest singularity in the complex plane; it sets the grid spacing.
+    left, right : (float, float)
+        ``(intercept, slope)`` of the line that the loss approaches as z tends to minus and plus infinity.
+    left_rate, right_rate : float
+        The distance to that line decays like ``exp(-rate * |z|)``.
+
+    Examples
+    --------
+    >>> Analytic(pole_distance=3.14159, left=(1, 0), right=(0, 0)).right_rate
+    1.0
+    """
+
+    pole_distance: float
+    left: tuple[float, float]
+    right: tuple[float, float]
+    left_rate: float = 1.0
+    right_rate: float = 1.0
+
+
+Structure = Piecewise | ExponentialDecay | Analytic

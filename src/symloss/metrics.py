@@ -1,0 +1,260 @@
+"""AUC and balanced accuracy, and their clean values estimated from corrupted labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from symloss.corruption import check_contamination
+from symloss.labels import is_positive
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with a confidence interval.
+
+    Examples
+    --------
+    >>> print(Estimate(value=0.9, low=0.85, high=0.93, level=0.95))
+    0.900 (95% interval 0.850 to 0.930)
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({100 * self.level:g}% interval {self.low:.3f} to {self.high:.3f})"
+
+
+def auc(scores: Any, target: Any, weight: Any = None) -> float:
+    """Return the area under the ROC curve: the share of pairs ranked rightly, ties counted as one half.
+
+    Parameters
+    ----------
+    scores : array or tensor of n scores
+    target : array or tensor of n labels in {0, 1}, {-1, +1} or bool
+    weight : array or tensor, optional
+        Non-negative weights; weight k counts as k repetitions.
+
+    Examples
+    --------
+    >>> auc([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
+    0.875
+    """
+    pos, neg = _two_samples(scores, target, weight)
+    return float(np.average(_share_below(pos.scores, neg), weights=pos.weight))
+
+
+def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: float = 0.0) -> float:
+    """Return the mean of the two classes' accuracies; a score at the threshold is half an error.
+
+    Parameters
+    ----------
+    scores : array or tensor of n scores
+    target : array or tensor of n labels in {0, 1}, {-1, +1} or bool
+    weight : array or tensor, optional
+        Non-negative weights; weight k counts as k repetitions.
+    threshold : float
+        Scores above it are predicted positive.
+
+    Examples
+    --------
+    >>> balanced_accuracy([-1.0, 0.0, 2.0, -3.0], [0, 0, 1, 1])
+    0.625
+    """
+    return float(np.mean(_class_accuracies(*_two_samples(scores, target, weight), threshold)))
+
+
+def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
+    """Return the clean AUC that a corrupted AUC stands for: corollary 2 with the zero-one loss, solved for it.
+
+    Examples
+    --------
+    >>> round(clean_auc(0.58, pi=0.65, pi_prime=0.45), 12)
+    0.9
+    """
+    return _clean("auc", auc, pi, pi_prime)
+
+
+def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
+    """Return the clean balanced accuracy that a corrupted one stands for: corollary 4 with the zero-one loss.
+
+    Examples
+    --------
+    >>> round(clean_balanced_accuracy(0.7, pi=0.8, pi_prime=0.3), 12)
+    0.9
+    """
+    return _clean("bac", bac, pi, pi_prime)
+
+
+def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
+    """Estimate the AUC on clean labels from corrupted ones drawn at (pi, pi').
+
+    Notes
+    -----
+    The interval is DeLong's on the logit scale for the corrupted AUC, mapped by corollary 2 and kept inside [0, 1].
+    Where no pair is ranked wrongly (or none rightly) that variance is zero; the bound is then the exact binomial one
+    for as many trials as the smaller class has points.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 500)
+    >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
+    >>> print(estimate_clean_auc(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
+    0.931 (95% interval 0.866 to 0.992)
+    """
+    check_contamination(pi, pi_prime)
+    quantile = _quantile(level)
+    pos, neg = _two_samples(scores, y_corrupted, None)
+    above = _share_below(pos.scores, neg)
+    below = 1 - _share_below(neg.scores, pos)
+    value = float(above.mean())
+    if 0 < value < 1:
+        variance = _variance_of_mean(above) + _variance_of_mean(below)
+        width = quantile * math.sqrt(variance) / (value * (1 - value))
+        logit = math.log(value / (1 - value))
+        low, high = (1 / (1 + math.exp(-(logit + side * width))) for side in (-1, 1))
+    else:
+        bound = ((1 - level) / 2) ** (1 / min(len(above), len(below)))
+        low, high = (bound, 1.0) if value == 1 else (0.0, 1 - bound)
+    return _clean_estimate(value, low, high, pi, pi_prime, level)
+
+
+def estimate_clean_balanced_accuracy(
+    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95
+) -> Estimate:
+    """Estimate the balanced accuracy on clean labels from corrupted ones drawn at (pi, pi').
+
+    Notes
+    -----
+    Each class's accuracy has a binomial (Wilson) interval; the two combine as independent recovered variances for their
+    mean, mapped by corollary 4 and kept inside [0, 1].
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 500)
+    >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
+    >>> print(estimate_clean_balanced_accuracy(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
+    0.836 (95% interval 0.776 to 0.892)
+    """
+    check_contamination(pi, pi_prime)
+    quantile = _quantile(level)
+    pos, neg = _two_samples(scores, y_corrupted, None)
+    accuracies = _class_accuracies(pos, neg, 0.0)
+    down, up = 0.0, 0.0
+    for accuracy, n in zip(accuracies, (len(pos.scores), len(neg.scores)), strict=True):
+        low, high = _wilson(accuracy, n, quantile)
+        down, up = down + (accuracy - low) ** 2, up + (high - accuracy) ** 2
+    value = sum(accuracies) / 2
+    return _clean_estimate(value, value - math.sqrt(down) / 2, value + math.sqrt(up) / 2, pi, pi_prime, level)
+
+
+class _Sample(NamedTuple):
+    scores: Array
+    weight: Array
+
+
+def _two_samples(scores: Any, target: Any, weight: Any) -> tuple[_Sample, _Sample]:
+    """Return the scores and weights of the positives and of the negatives."""
+    positive = is_positive(target).cpu().numpy()
+    values = _vector("scores", scores)
+    weights = np.ones(len(values)) if weight is None else _vector("weight", weight)
+    for name, part in (("target", positive), ("weight", weights)):
+        if part.shape != values.shape:
+            raise ValueError(f"{name} must have the scores' shape {values.shape}, got {part.shape}")
+    if np.isnan(values).any():
+        raise ValueError(f"scores must be numbers, got NaN at position {int(np.flatnonzero(np.isnan(values))[0])}")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("weight must hold finite numbers >= 0")
+    samples = []
+    for label, side in (("positive", positive), ("negative", ~positive)):
+        if not weights[side].sum() > 0:
+            raise ValueError(f"this needs points of both classes, got no {label} one (of weight above 0)")
+        samples.append(_Sample(values[side], weights[side]))
+    return samples[0], samples[1]
+
+
+def _vector(name: str, values: Any) -> Array:
+    if isinstance(values, torch.Tensor):
+        values = values.detach().to("cpu", torch.float64).numpy()
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from None
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must have shape (n,), got {vector.shape}")
+    return vector
+
+
+def _share_below(scores: Array, sample: _Sample) -> Array:
+    """Return, for each score, the weighted share of the sample below it, ties counted as one half."""
+    order = np.argsort(sample.scores, kind="stable")
+    ordered = sample.scores[order]
+    cumulated = np.concatenate([[0.0], np.cumsum(sample.weight[order])])
+    counted = cumulated[np.searchsorted(ordered, scores, "left")] + cumulated[np.searchsorted(ordered, scores, "right")]
+    share: Array = counted / (2 * cumulated[-1])
+    return share
+
+
+def _class_accuracies(pos: _Sample, neg: _Sample, threshold: float) -> tuple[float, float]:
+    def accuracy(sample: _Sample, sign: int) -> float:
+        above = 0.5 * (sample.scores > threshold) + 0.5 * (sample.scores >= threshold)
+        return float(np.average(above if sign > 0 else 1 - above, weights=sample.weight))
+
+    return accuracy(pos, 1), accuracy(neg, -1)
+
+
+def _variance_of_mean(values: Array) -> float:
+    if len(values) < 2:
+        raise ValueError("a DeLong interval needs at least two points of either class, got one")
+    return float(values.var(ddof=1)) / len(values)
+
+
+def _wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
+    q = quantile**2 / n
+    centre = (share + q / 2) / (1 + q)
+    half = math.sqrt(q * share * (1 - share) + q * q / 4) / (1 + q)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _quantile(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _clean(name: str, value: float, pi: float, pi_prime: float) -> float:
+    check_contamination(pi, pi_prime)
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+    return float((value - (1 - pi + pi_prime) / 2) / (pi - pi_prime))
+
+
+def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: float, level: float) -> Estimate:
+    def clean(score: float) -> float:
+        return min(1.0, max(0.0, _clean("score", min(1.0, max(0.0, score)), pi, pi_prime)))
+
+    return Estimate(clean(value), clean(low), clean(high), level)
+
+
+__all__ = [
+    "Estimate",
+    "auc",
+    "balanced_accuracy",
+    "clean_auc",
+    "clean_balanced_accuracy",
+    "estimate_clean_auc",
+    "estimate_clean_balanced_accuracy",
+]

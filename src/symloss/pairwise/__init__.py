@@ -1,0 +1,117 @@
+"""The mean of l(s_i - t_j) over all pairs of a positive score s_i and a negative score t_j, with gradients."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from symloss.losses import LossLike, get_loss
+from symloss.losses.base import as_real
+from symloss.pairwise.tiles import TiledPairMean
+from symloss.tracing import concrete, eager
+
+_METHODS = ("auto", "tiles")
+
+
+@eager  # a graph break: the tile loops must not be unrolled into the graph
+def pairwise_risk(
+    pos: Tensor,
+    neg: Tensor,
+    loss: LossLike = "sigmoid",
+    pos_weight: Tensor | None = None,
+    neg_weight: Tensor | None = None,
+    method: str = "auto",
+) -> Tensor:
+    """Return the weighted mean of l(s_i - t_j) over all pairs of a positive and a negative score.
+
+    Parameters
+    ----------
+    pos, neg : Tensor of shape (..., n) and (..., m)
+        Scores of the positive and of the negative class; leading dimensions broadcast and are independent problems.
+    loss : str, Loss or callable
+        The margin loss l.
+    pos_weight, neg_weight : Tensor, optional
+        Non-negative weights of the scores' shapes; weight k counts as k repetitions.
+    method : {"auto", "tiles"}
+        The algorithm; ``"tiles"`` computes every pair, in O(n + m) memory.
+
+    Returns
+    -------
+    Tensor of shape (...)
+        The risk; zero, with zero gradient, where a class is empty or has no weight.
+
+    Notes
+    -----
+    Value and gradients are accumulated in float64 and returned in the scores' precision. Gradients flow to the scores,
+    once: differentiating twice raises an error.
+
+    Examples
+    --------
+    >>> import torch
+    >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
+    tensor(0.3750)
+    """
+    loss = get_loss(loss)
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
+    for name, scores in (("pos", pos), ("neg", neg)):
+        if scores.ndim == 0:
+            raise ValueError(f"{name} must have shape (..., n), got a single number")
+    try:
+        batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        raise ValueError(
+            f"leading dimensions of pos and neg must broadcast, got {tuple(pos.shape)} and {tuple(neg.shape)}"
+        ) from None
+    dtype = torch.promote_types(pos.dtype, neg.dtype)
+    wide = torch.float32 if pos.device.type == "mps" else torch.float64  # MPS has no float64
+    flat = [
+        part.to(wide).expand(*batch, part.shape[-1]).reshape(batch.numel(), part.shape[-1])
+        for part in (
+            pos,
+            neg,
+            _shares(pos, pos_weight, "pos_weight", wide),
+            _shares(neg, neg_weight, "neg_weight", wide),
+        )
+    ]
+    value, _, _ = TiledPairMean.apply(*flat, loss)  # type: ignore[no-untyped-call]
+    return cast(Tensor, value.reshape(batch).to(dtype))
+
+
+def _shares(scores: Tensor, weight: Tensor | None, name: str, wide: torch.dtype) -> Tensor:
+    """Return each score's share of its class: weights over their sum, or zeros where the sum is zero."""
+    if weight is None:
+        return torch.full_like(scores, 1.0 / max(1, scores.shape[-1]), dtype=wide)
+    weight = check_weight(weight, scores, name).to(wide)
+    total = weight.sum(-1, keepdim=True)
+    return weight / torch.where(total > 0, total, 1.0)
+
+
+def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor:
+    """Return weights broadcast to the scores' shape, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_weight(torch.tensor([1, 2]), torch.zeros(2))
+    tensor([1., 2.])
+    """
+    weight = as_real(weight, name).to(scores.device)
+    if weight.requires_grad:
+        raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
+    try:
+        weight = weight.expand(scores.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"{name} must have the scores' shape {tuple(scores.shape)}, got {tuple(weight.shape)}"
+        ) from None
+    if concrete((weight >= 0).all() & weight.isfinite().all()) is False:
+        wrong = weight[~((weight >= 0) & weight.isfinite())].flatten()[0].item()
+        raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
+    return weight
+
+
+__all__ = ["pairwise_risk"]

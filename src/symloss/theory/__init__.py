@@ -1,0 +1,42 @@
+"""The paper's theory as executable checks: what a loss satisfies, and what corruption does to its risks."""
+
+from symloss.theory.analysis import analyze
+from symloss.theory.conditional import (
+    Infimum,
+    conditional_infima,
+    conditional_risk,
+    minimiser,
+    psi_transform,
+)
+from symloss.theory.counterexample import CounterexampleLoss, PairRow, Proposition10, proposition_10
+from symloss.theory.decomposition import (
+    Decomposition,
+    auc_corollary,
+    auc_decomposition,
+    ber_corollary,
+    ber_decomposition,
+)
+from symloss.theory.report import Report, Verdict
+from symloss.theory.three_points import ThreePoints, three_points
+
+__all__ = [
+    "CounterexampleLoss",
+    "Decomposition",
+    "Infimum",
+    "PairRow",
+    "Proposition10",
+    "Report",
+    "ThreePoints",
+    "Verdict",
+    "analyze",
+    "auc_corollary",
+    "auc_decomposition",
+    "ber_corollary",
+    "ber_decomposition",
+    "conditional_infima",
+    "conditional_risk",
+    "minimiser",
+    "proposition_10",
+    "psi_transform",
+    "three_points",
+]

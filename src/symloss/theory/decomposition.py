@@ -1,0 +1,187 @@
+"""Theorems 1 and 3, corollaries 2 and 4: what corruption does to the AUC and BER risks, term by term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from symloss.functional import auc_risk, ber_risk
+from symloss.losses import LossLike, get_loss
+from symloss.losses.base import as_real
+from symloss.pairwise import check_weight, pairwise_risk
+from symloss.theory.analysis import symmetry
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Corrupted risk = scale * clean risk + excess terms.
+
+    Parameters
+    ----------
+    corrupted : float
+        The risk on the corrupted distribution, computed from its definition.
+    clean : float
+        The risk on the clean distribution.
+    scale : float
+        pi - pi'.
+    excess_terms : dict of str to float
+        The theorem's excess terms, by what they compare.
+
+    Examples
+    --------
+    >>> parts = ber_decomposition("sigmoid", [1.0, 2.0], [-1.0], pi=0.8, pi_prime=0.3)
+    >>> round(parts.excess, 12)
+    0.25
+    """
+
+    corrupted: float
+    clean: float
+    scale: float
+    excess_terms: dict[str, float]
+
+    @property
+    def excess(self) -> float:
+        """The sum of the excess terms: a constant if the loss is symmetric."""
+        return sum(self.excess_terms.values())
+
+    @property
+    def total(self) -> float:
+        """The theorem's right-hand side, equal to ``corrupted``."""
+        return self.scale * self.clean + self.excess
+
+
+def ber_decomposition(
+    loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float, pos_weight: Any = None, neg_weight: Any = None
+) -> Decomposition:
+    """Return theorem 3 on the clean scores ``pos`` and ``neg``, each term by itself.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        The margin loss.
+    pos, neg : array of scores
+        A sample of either class, or the support of its distribution.
+    pi, pi_prime : float
+        Share of clean positives among the corrupted positives and negatives.
+    pos_weight, neg_weight : array, optional
+        The probabilities of a discrete distribution on ``pos`` and ``neg``; uniform by default.
+
+    Examples
+    --------
+    >>> parts = ber_decomposition("hinge", [2.0], [-2.0], pi=0.8, pi_prime=0.3)
+    >>> parts.clean, round(parts.corrupted, 12), {name: round(term, 12) for name, term in parts.excess_terms.items()}
+    (0.0, 0.75, {'positive': 0.45, 'negative': 0.3})
+    """
+    loss = get_loss(loss)
+    p, n = _side(pos, pos_weight, "pos"), _side(neg, neg_weight, "neg")
+    scores, target, weight = _mixture(p, n, pi, pi_prime)
+
+    def both_ways(side: tuple[Tensor, Tensor]) -> float:
+        values, share = side
+        return float((share * (loss(values) + loss(-values))).sum())
+
+    return Decomposition(
+        corrupted=float(ber_risk(scores, target, loss, weight)),
+        clean=float(ber_risk(*_labelled(p, n), loss, torch.cat([p[1], n[1]]))),
+        scale=pi - pi_prime,
+        excess_terms={"positive": pi_prime * both_ways(p) / 2, "negative": (1 - pi) * both_ways(n) / 2},
+    )
+
+
+def auc_decomposition(
+    loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float, pos_weight: Any = None, neg_weight: Any = None
+) -> Decomposition:
+    """Return theorem 1 on the clean scores ``pos`` and ``neg``, each term by itself.
+
+    Parameters are those of ``ber_decomposition``. Expectations over two points of one class draw them independently, so
+    a point also meets itself.
+
+    Examples
+    --------
+    >>> parts = auc_decomposition("hinge", [2.0], [0.0], pi=0.8, pi_prime=0.3)
+    >>> parts.clean, round(parts.corrupted, 12)
+    (0.0, 0.56)
+    >>> {name: round(term, 12) for name, term in parts.excess_terms.items()}
+    {'positive_negative': 0.18, 'positive_positive': 0.24, 'negative_negative': 0.14}
+    """
+    loss = get_loss(loss)
+    p, n = _side(pos, pos_weight, "pos"), _side(neg, neg_weight, "neg")
+    scores, target, weight = _mixture(p, n, pi, pi_prime)
+
+    def both_ways(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> float:
+        (s, w), (t, v) = first, second
+        return float(pairwise_risk(s, t, loss, w, v) + pairwise_risk(t, s, loss, v, w))
+
+    return Decomposition(
+        corrupted=float(auc_risk(scores, target, loss, weight)),
+        clean=float(pairwise_risk(p[0], n[0], loss, p[1], n[1])),
+        scale=pi - pi_prime,
+        excess_terms={
+            "positive_negative": (1 - pi) * pi_prime * both_ways(p, n),
+            "positive_positive": pi * pi_prime / 2 * both_ways(p, p),
+            "negative_negative": (1 - pi) * (1 - pi_prime) / 2 * both_ways(n, n),
+        },
+    )
+
+
+def ber_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float) -> Decomposition:
+    """Return corollary 4: theorem 3 for a symmetric loss, whose only excess term is K (1 - pi + pi') / 2.
+
+    Examples
+    --------
+    >>> parts = ber_corollary("unhinged", [2.0, 1.0], [0.5], pi=0.8, pi_prime=0.3)
+    >>> round(parts.total - parts.corrupted, 12), round(parts.excess_terms["constant"], 12)
+    (0.0, 0.5)
+    """
+    return _corollary(loss, ber_decomposition(loss, pos, neg, pi, pi_prime), pi, pi_prime)
+
+
+def auc_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float) -> Decomposition:
+    """Return corollary 2: theorem 1 for a symmetric loss, whose only excess term is K (1 - pi + pi') / 2.
+
+    Examples
+    --------
+    >>> parts = auc_corollary("sigmoid", [2.0, 1.0], [0.5], pi=0.8, pi_prime=0.3)
+    >>> round(parts.total - parts.corrupted, 12), round(parts.excess_terms["constant"], 12)
+    (0.0, 0.25)
+    """
+    return _corollary(loss, auc_decomposition(loss, pos, neg, pi, pi_prime), pi, pi_prime)
+
+
+def _corollary(loss: LossLike, parts: Decomposition, pi: float, pi_prime: float) -> Decomposition:
+    constant, verdict = symmetry(loss)
+    if constant is None:
+        raise ValueError(f"the corollary needs a symmetric loss, and {get_loss(loss)!r} is not: {verdict.reason}")
+    excess = constant * (1 - pi + pi_prime) / 2
+    return Decomposition(parts.corrupted, parts.clean, parts.scale, {"constant": excess})
+
+
+def _side(scores: Any, weight: Any, name: str) -> tuple[Tensor, Tensor]:
+    """Return a class's scores and probabilities in float64."""
+    values = as_real(scores, name, torch.float64).detach()
+    if values.ndim != 1 or not len(values) or not values.isfinite().all():
+        raise ValueError(f"{name} must be a non-empty vector of finite scores, got shape {tuple(values.shape)}")
+    shares = torch.ones_like(values) if weight is None else check_weight(weight, values, f"{name}_weight").double()
+    if not shares.sum() > 0:
+        raise ValueError(f"{name}_weight must have a positive sum")
+    return values, shares / shares.sum()
+
+
+def _labelled(p: tuple[Tensor, Tensor], n: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    scores = torch.cat([p[0], n[0]])
+    return scores, torch.arange(len(scores)) < len(p[0])
+
+
+def _mixture(
+    p: tuple[Tensor, Tensor], n: tuple[Tensor, Tensor], pi: float, pi_prime: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the corrupted distribution: every point once as a corrupted positive, once as a corrupted negative."""
+    for name, share in (("pi", pi), ("pi_prime", pi_prime)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must be between 0 and 1, got {share!r}")
+    scores = torch.cat([p[0], n[0], p[0], n[0]])
+    target = torch.arange(len(scores)) < len(scores) // 2
+    return scores, target, torch.cat([pi * p[1], (1 - pi) * n[1], pi_prime * p[1], (1 - pi_prime) * n[1]])

@@ -1,0 +1,148 @@
+"""What an analysis says: verdicts with their reasons, and the report that holds them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from symloss.losses import Loss
+from symloss.theory.conditional import Array, minimiser, psi_transform
+
+Answer = Literal["yes", "no", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An answer, the reason for it, and a witness where the answer is no. It is true if the answer is yes.
+
+    Examples
+    --------
+    >>> bool(Verdict("yes", "theorem 5")), bool(Verdict("cannot tell", "NaN at 3"))
+    (True, False)
+    """
+
+    answer: Answer
+    reason: str
+    witness: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.answer == "yes"
+
+    def __str__(self) -> str:
+        return f"{self.answer}: {self.reason}" + (f" ({self.witness})" if self.witness else "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``analyze`` found; printing it shows every verdict with its reason.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss analysed.
+    symmetric, convex, non_increasing, bounded, calibrated, excess_risk_bound, recovers_eta, auc_consistent : Verdict
+        The properties.
+    K : float or None
+        The constant l(z) + l(-z), if the loss is symmetric.
+    symmetric_interval : tuple of float
+        The largest interval around 0 on which l(z) + l(-z) is constant.
+    excess_risk_constant : float or None
+        inf over a <= 0 of l - inf over a > 0 of l (theorem 7), for a calibrated symmetric loss.
+    M : float or None
+        The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* is no such
+        sign.
+    disagreements : tuple of str
+        Claims of ``loss.properties`` that the checks contradict.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> report = sl.theory.analyze("ramp")
+    >>> report.K, report.M, report.excess_risk_constant
+    (1.0, 1.0, 0.5)
+    """
+
+    loss: Loss
+    symmetric: Verdict
+    convex: Verdict
+    non_increasing: Verdict
+    bounded: Verdict
+    calibrated: Verdict
+    excess_risk_bound: Verdict
+    recovers_eta: Verdict
+    auc_consistent: Verdict
+    K: float | None
+    symmetric_interval: tuple[float, float]
+    excess_risk_constant: float | None
+    M: float | None
+    disagreements: tuple[str, ...]
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdicts by name, in the order of the report."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Verdict)}
+
+    def minimiser(self, eta: float) -> float:
+        """Return f*(eta), found numerically; infinite if unbounded.
+
+        Examples
+        --------
+        >>> import symloss as sl
+        >>> sl.theory.analyze("hinge").minimiser(0.7)
+        1.0
+        """
+        return minimiser(self.loss, eta)
+
+    def psi(self, theta: Any) -> Array:
+        """Return the psi-transform at ``theta`` in [0, 1], found numerically.
+
+        Examples
+        --------
+        >>> import symloss as sl
+        >>> sl.theory.analyze("hinge").psi([0.25])
+        array([0.25])
+        """
+        return psi_transform(self.loss, theta)
+
+    @property
+    def minimiser_formula(self) -> str:
+        """f*(eta) in words: theorem 8's form, the loss's own claim, or values found numerically."""
+        if self.M is not None:
+            return "M sign(eta - 0.5), " + ("M unbounded" if math.isinf(self.M) else f"M = {self.M:g}")
+        properties = self.loss.properties
+        if properties is not None:
+            return properties.minimiser.formula
+        return ", ".join(f"f*({eta:g}) = {self.minimiser(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data for JSON; infinite numbers become the string "infinity".
+
+        Examples
+        --------
+        >>> import symloss as sl
+        >>> sl.theory.analyze("unhinged").to_dict()["excess_risk_constant"]
+        'infinity'
+        """
+
+        def plain(number: float | None) -> Any:
+            return number if number is None or math.isfinite(number) else "infinity" if number > 0 else "-infinity"
+
+        return {
+            "loss": repr(self.loss),
+            "formula": self.loss.formula,
+            **{name: vars(verdict) for name, verdict in self.verdicts.items()},
+            "K": self.K,
+            "symmetric_interval": [plain(end) for end in self.symmetric_interval],
+            "excess_risk_constant": plain(self.excess_risk_constant),
+            "M": plain(self.M),
+            "minimiser": self.minimiser_formula,
+            "disagreements": list(self.disagreements),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.loss!r}" + (f": l(z) = {self.loss.formula}" if self.loss.formula else "")]
+        lines += [f"  {name.replace('_', ' ')}: {verdict}" for name, verdict in self.verdicts.items()]
+        lines += [f"  minimiser f*(eta): {self.minimiser_formula}"]
+        lines += [f"  claim contradicted: {disagreement}" for disagreement in self.disagreements]
+        return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""AUC-consistency put to the test on three points: whether a wrong or tied ranking minimises the pairwise risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from symloss.losses import LossLike, get_loss
+from symloss.theory.conditional import Array, Function, as_function
+
+# eta of the three points; between them these show the inconsistency of every piecewise linear loss we know.
+_TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
+
+
+@dataclass(frozen=True)
+class ThreePoints:
+    """The pairwise risk on three equally likely points, of the best ranking by eta and of the best other scoring.
+
+    Parameters
+    ----------
+    eta : tuple of float
+        Class probabilities of the points, decreasing.
+    scores : tuple of float
+        The best scores that do not rank strictly by eta.
+    risk : float
+        Their pairwise risk.
+    ranking_risk : float
+        The lowest pairwise risk of scores that do rank strictly by eta.
+
+    Examples
+    --------
+    >>> found = three_points("hinge")
+    >>> found.scores, found.risk < found.ranking_risk
+    ((1.0, 1.0, 0.0), True)
+    """
+
+    eta: tuple[float, float, float]
+    scores: tuple[float, float, float]
+    risk: float
+    ranking_risk: float
+
+
+def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -> ThreePoints | None:
+    """Return three points on which a scoring outside the Bayes rankings minimises the pairwise risk, or None.
+
+    The loss must be linear between its breakpoints. Its pairwise risk is then linear between the lines on which a score
+    difference is a breakpoint, so the corners of these regions hold the minimum, and there are few of them.
+
+    Examples
+    --------
+    >>> three_points("ramp") is None
+    True
+    """
+    loss = get_loss(loss)
+    function = as_function(loss)
+    marks = {abs(mark) for mark in (loss.breakpoints if breakpoints is None else breakpoints)}
+    if not marks or not _linear_between(function, marks):
+        return None
+    signed = {0.0, 1.0, -1.0, *marks, *(-mark for mark in marks)}  # 1 stands for a direction where 0 is the only mark
+    gaps = np.array(sorted({a + b for a in signed for b in signed} | {(a + b) / 2 for a in signed for b in signed}))
+    first, second = (axis.ravel() for axis in np.meshgrid(gaps, gaps))
+    ranks_by_eta = (first > 0) & (second > 0)
+    found = None
+    for eta in _TRIPLES:
+        risk = _pairwise_risk(function, eta, first, second)
+        ranking, other = (float(risk[side].min()) for side in (ranks_by_eta, ~ranks_by_eta))
+        best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
+        if other < ranking - 1e-9 * (1 + abs(ranking)):
+            scores = (float(first[best] + second[best]), float(second[best]), 0.0)
+            found = found or ThreePoints(eta, scores, other, ranking)
+    return found
+
+
+def _pairwise_risk(function: Function, eta: tuple[float, float, float], first: Array, second: Array) -> Array:
+    """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g)."""
+    pairs = ((eta[0], eta[1], first), (eta[1], eta[2], second), (eta[0], eta[2], first + second))
+    total = np.zeros_like(first)
+    for high, low, gap in pairs:
+        total = total + high * (1 - low) * function(gap) + low * (1 - high) * function(-gap)
+    return total
+
+
+def _linear_between(function: Function, marks: set[float]) -> bool:
+    ends = sorted({0.0, *marks, *(-mark for mark in marks)})
+    ends = [ends[0] - 10, *ends, ends[-1] + 10]
+    inside = np.linspace(0.01, 0.99, 9)
+    for low, high in pairwise(ends):
+        values = function(low + (high - low) * inside)
+        if np.abs(np.diff(values, 2)).max() > 1e-9 * (1 + np.abs(values).max()):
+            return False
+    return True

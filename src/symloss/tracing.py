@@ -1,0 +1,43 @@
+"""Getting along with ``torch.compile`` and ``vmap``, under which values cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import torch
+from torch import Tensor
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def eager(function: F) -> F:
+    """Make a function break the graph of ``torch.compile`` and run as it is, keeping its type.
+
+    Examples
+    --------
+    >>> @eager
+    ... def twice(x: float) -> float:
+    ...     return 2 * x
+    >>> twice(2.0)
+    4.0
+    """
+    return cast(F, torch.compiler.disable(function))  # type: ignore[no-untyped-call]
+
+
+def concrete(condition: Tensor) -> bool | None:
+    """Return a condition's truth, or None where it cannot be read: under ``torch.compile`` and ``vmap``.
+
+    Examples
+    --------
+    >>> concrete(torch.tensor(True))
+    True
+    """
+    if torch.compiler.is_compiling():
+        return None
+    try:
+        return bool(condition)
+    except RuntimeError as error:
+        if "vmap" in str(error):
+            return None
+        raise

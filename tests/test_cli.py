@@ -1,0 +1,115 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import symloss as sl
+from symloss.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "140", "NO_COLOR": "1"})
+
+
+def test_losses_shows_table_1():
+    result = run("losses")
+    assert result.exit_code == 0
+    for name in sl.list_losses():
+        assert sl.get_loss(name).title in result.output
+    (row,) = (line for line in result.output.splitlines() if line.strip().startswith("Ramp"))
+    assert row.split()[-3:] == ["×", "✓", "×"]
+
+
+def test_losses_as_json_and_latex():
+    rows = json.loads(run("losses", "--json").output)
+    assert len(rows) == 12
+    assert next(row for row in rows if row["name"] == "unhinged")["convex"] is True
+    assert run("losses", "--latex").output.startswith(r"\begin{tabular}")
+
+
+def test_analyze():
+    result = run("analyze", "barrier_hinge", "--b", "10", "--r", "1")
+    assert result.exit_code == 0
+    assert "BarrierHinge(b=10.0, r=1.0)" in result.output
+    assert "on [-1, 1] only" in result.output
+    for name in ("symmetric", "convex", "calibrated", "auc consistent", "recovers eta"):
+        assert name in result.output
+
+
+def test_analyze_as_json():
+    report = json.loads(run("analyze", "unhinged", "--json").output)
+    assert report["symmetric"]["answer"] == "yes"
+    assert report["K"] == 2
+    assert report["excess_risk_constant"] == "infinity"
+
+
+def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import torch, symloss as sl, math\n"
+        "class Mine(sl.Loss):\n"
+        "    def value(self, z):\n"
+        "        return torch.sigmoid(-3 * z)\n"
+        "def scalar(z):\n"
+        "    return math.exp(-z)\n"
+        "number = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    report = json.loads(run("analyze", "mine:Mine", "--json").output)
+    assert report["symmetric"]["answer"] == "yes"
+    for name, message in (
+        ("mine:Other", "cannot import mine:Other"),
+        ("mine:scalar", "failed"),
+        ("mine:number", "got int"),
+    ):
+        result = run("analyze", name)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analyze", "hing"], "unknown loss 'hing'; known losses: zero_one"),
+        (["analyze"], "Missing argument"),
+        (["analyze", "sigmoid", "--b", "3"], "sigmoid has no parameter b"),
+        (["analyze", "barrier_hinge", "--b", "0.5"], "b > 1, got b=0.5"),
+        (["analyze", "barrier_hinge", "--b", "x"], "--b"),
+        (["analyze", "no.such:Loss"], "cannot import no.such:Loss: ModuleNotFoundError"),
+        (["nonsense"], "No such command"),
+        (["losses", "--nonsense"], "No such option"),
+        (["figures", "--out", "/dev/null/x"], "/dev/null"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert result.stderr.startswith("symloss: error: ")
+    assert message in result.stderr
+
+
+def test_figures(tmp_path):
+    result = run("figures", "--out", str(tmp_path / "figures"))
+    assert result.exit_code == 0
+    assert len(list((tmp_path / "figures").iterdir())) == 6
+
+
+def test_help_and_version():
+    assert run("--version").output.strip() == sl.__version__
+    for arguments in ([], ["--help"]):
+        result = run(*arguments)
+        assert result.exit_code == 0
+        assert all(command in result.output for command in ("losses", "analyze", "figures"))
+    for command in ("losses", "analyze", "figures"):
+        assert f"symloss {command}" in run(command, "--help").output
+
+
+def test_the_installed_command():
+    code = "import sys; from symloss.cli import app; sys.argv = ['symloss', 'analyze', 'nope']; app()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 2
+    assert result.stderr.startswith("symloss: error: unknown loss 'nope'")
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,323 @@
+import copy
+import math
+import pickle
+import re
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symloss as sl
+from symloss.losses import Analytic, Kink, Linear, Logit, Piecewise, Sign
+
+LOSSES = [sl.get_loss(name) for name in sl.list_losses()] + [sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
+MARGINS = [
+    -1e4,
+    -800.0,
+    -60.3,
+    -50.1,
+    -7.0,
+    -1.5,
+    -1.0,
+    -0.3,
+    0.0,
+    1e-9,
+    0.3,
+    1.0,
+    1.5,
+    2.5,
+    19.0,
+    37.0,
+    49.9,
+    88.0,
+    1e4,
+]
+mp.mp.dps = 50
+
+
+def evaluate(text, z, loss):
+    """A formula as printed, in 50 digits: an implementation that shares nothing with the library's."""
+    functions = {"exp": mp.exp, "log": mp.log, "max": max, "min": min, "sign": mp.sign}
+    parameters = {name: mp.mpf(value) for name, value in vars(loss).items()}
+    return mp.mpf(eval(text.replace("^", "**"), {"__builtins__": {}}, {"z": z, **functions, **parameters}))
+
+
+def from_latex(latex):
+    text = latex.replace(r"\left", "").replace(r"\right", "").replace("[", "(").replace("]", ")")
+    text = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text).replace("\\", "").replace("{", "(").replace("}", ")")
+    text = re.sub(r"(?<=[0-9)])\s*(?=[a-z(])", "*", text)
+    return re.sub(r"\bb\(", "b*(", text)
+
+
+def reference(loss, z):
+    return evaluate(loss.formula, mp.mpf(z), loss)
+
+
+def close(value, expected, rtol, tiny):
+    """Relative closeness, down to the smallest normal number."""
+    return abs(mp.mpf(value) - expected) <= rtol * abs(expected) + tiny
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_value_against_fifty_digits(loss, dtype):
+    z = torch.tensor(MARGINS, dtype=dtype)
+    info = torch.finfo(dtype)
+    steepness, radius = getattr(loss, "b", 1), getattr(loss, "r", 1)
+    for margin, value in zip(z.tolist(), loss(z).tolist(), strict=True):
+        expected = reference(loss, margin)
+        if expected > info.max:
+            assert value == math.inf  # exp(1e4) has no other float
+        else:
+            # 1 - z and the like cancel near their root: an absolute error of the size of the terms' rounding.
+            slack = info.eps * steepness * (abs(margin) + radius) if isinstance(loss.structure, Piecewise) else 0
+            assert close(value, expected, 4 * info.eps, slack + info.tiny), (margin, value, float(expected))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_derivative_against_fifty_digits(loss, dtype):
+    z = torch.tensor(MARGINS, dtype=dtype)
+    info = torch.finfo(dtype)
+    step = mp.mpf(10) ** -20
+    for margin, slope in zip(z.tolist(), loss.derivative(z).tolist(), strict=True):
+        here = reference(loss, margin)
+        left, right = ((reference(loss, mp.mpf(margin) + side * step) - here) / (side * step) for side in (-1, 1))
+        if loss.name == "zero_one":
+            assert slope == 0
+        elif abs(left) > info.max:
+            assert slope == -math.inf
+        else:
+            assert close(slope, (left + right) / 2, 8 * info.eps, 1e-18 + info.tiny), (margin, slope)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_latex_says_the_same_as_the_formula(loss):
+    for margin in (-3.0, -0.5, 0.25, 2.0):
+        z = mp.mpf(margin)
+        assert abs(evaluate(from_latex(loss.latex), z, loss) - evaluate(loss.formula, z, loss)) < mp.mpf(10) ** -40
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_no_nan_and_no_needless_overflow(loss):
+    for dtype in (torch.float32, torch.float64):
+        z = torch.linspace(-1e4, 1e4, 4001, dtype=dtype)
+        for result in (loss(z), loss.derivative(z)):
+            assert not result.isnan().any()
+            assert result.isfinite().all() or loss.name == "exponential"
+
+
+def test_logistic_keeps_its_tail():
+    z = torch.tensor([30.0, 80.0])
+    torch.testing.assert_close(sl.Logistic()(z), torch.exp(-z), rtol=1e-6, atol=0)
+    assert sl.Logistic()(torch.tensor(500.0, dtype=torch.float64)).item() == pytest.approx(math.exp(-500), rel=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_nan_and_infinity(loss):
+    assert loss(torch.tensor(math.nan)).isnan()
+    ends = loss(torch.tensor([-math.inf, math.inf]))
+    expected = (
+        [float(reference(loss, -1e300)), float(reference(loss, 1e300))] if loss.name != "exponential" else [math.inf, 0]
+    )
+    for end, value in zip(ends.tolist(), expected, strict=True):
+        assert end == value or (math.isinf(end) and abs(value) > 1e200 and (end > 0) == (value > 0))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_gradcheck(loss):
+    z = torch.randn(40, dtype=torch.float64) * 2 + 0.013
+    z.requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: loss(x), (z,), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [sl.Sigmoid(), sl.Logistic(), sl.Savage(), sl.Squared(), sl.Exponential()], ids=repr)
+def test_gradgradcheck_of_smooth_losses(loss):
+    z = torch.randn(10, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: loss(x), (z,))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@given(z=st.floats(-300, 300))
+def test_declared_symmetry(loss, z):
+    claims = loss.properties
+    total = loss(torch.tensor([z, -z], dtype=torch.float64)).sum().item()
+    if abs(z) <= claims.symmetric_radius:
+        assert total == pytest.approx(2 * loss(torch.zeros(1, dtype=torch.float64)).item(), rel=1e-12)
+        slopes = loss.derivative(torch.tensor([z, -z], dtype=torch.float64))
+        if abs(z) < claims.symmetric_radius:
+            assert slopes[0].item() == pytest.approx(slopes[1].item(), rel=1e-12)
+    if claims.symmetric_constant is not None:
+        assert total == pytest.approx(claims.symmetric_constant, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_derivative_at_corners_is_the_mean_of_both_sides(loss):
+    for corner in loss.breakpoints:
+        if loss.name == "zero_one":
+            continue
+        z = torch.tensor([corner * (1 - 1e-9), corner, corner * (1 + 1e-9)], dtype=torch.float64)
+        below, at, above = loss.derivative(z).tolist()
+        assert at == pytest.approx((below + above) / 2, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if not isinstance(loss.structure, Analytic)], ids=repr)
+@given(z=st.floats(-200, 200))
+def test_structure_adds_up_to_the_value(loss, z):
+    margins = torch.tensor([z, *loss.breakpoints], dtype=torch.float64)
+    torch.testing.assert_close(loss.structure(margins), loss(margins), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if isinstance(loss.structure, Analytic)], ids=repr)
+def test_analytic_structure(loss):
+    structure = loss.structure
+    for side, (intercept, slope), rate in (
+        (-1, structure.left, structure.left_rate),
+        (1, structure.right, structure.right_rate),
+    ):
+        gaps = [abs(reference(loss, side * z) - intercept - slope * side * z) for z in (30, 31)]
+        assert float(mp.log(gaps[0] / gaps[1])) == pytest.approx(rate, rel=1e-6)
+    # The nearest pole: the loss blows up there and nowhere closer.
+    pole = mp.mpc(0, structure.pole_distance)
+
+    def beside(factor):
+        return abs(evaluate_complex(loss, pole * factor))
+
+    assert beside(1 - mp.mpf(10) ** -12) > 5 * beside(mp.mpf("0.9"))
+    assert all(beside(mp.mpf(k) / 20) < 100 for k in range(19))
+
+
+def evaluate_complex(loss, z):
+    return eval(loss.formula.replace("^", "**"), {"__builtins__": {}}, {"z": z, "exp": mp.exp, "log": mp.log})
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_immutable_hashable_picklable(loss):
+    for twin in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss), eval(repr(loss), vars(sl).copy())):
+        assert twin == loss
+        assert hash(twin) == hash(loss)
+    with pytest.raises(AttributeError):
+        loss.b = 3
+    assert loss != sl.BarrierHinge(b=3, r=3)
+
+
+def test_registry():
+    assert sl.list_losses() == [
+        "zero_one",
+        "squared",
+        "hinge",
+        "squared_hinge",
+        "double_hinge",
+        "logistic",
+        "exponential",
+        "savage",
+        "ramp",
+        "sigmoid",
+        "unhinged",
+        "barrier_hinge",
+    ]
+    assert sl.get_loss("barrier_hinge", b=10, r=1) == sl.BarrierHinge(10, 1)
+    assert repr(sl.BarrierHinge(b=200, r=50)) == "BarrierHinge(b=200, r=50)"
+    assert sl.BarrierHinge() == sl.BarrierHinge(200.0, 50.0)
+    loss = sl.Sigmoid()
+    assert sl.get_loss(loss) is loss
+    assert sl.get_loss(sl.Ramp) == sl.Ramp()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sl.get_loss("hing"), "known losses: zero_one, squared"),
+        (lambda: sl.get_loss(3), "got int"),
+        (lambda: sl.get_loss("sigmoid", b=2), "sigmoid has no parameter b; its parameters: none"),
+        (lambda: sl.get_loss(sl.Sigmoid(), b=2), "go with a loss's name"),
+        (lambda: sl.get_loss(dict), "derive from symloss.Loss"),
+        (lambda: sl.get_loss(sl.CallableLoss), "needs a value for function"),
+        (lambda: sl.BarrierHinge(b=1), "b > 1, got b=1"),
+        (lambda: sl.BarrierHinge(r=0), "r > 0, got r=0"),
+        (lambda: sl.BarrierHinge(b=math.nan), "b > 1, got b=nan"),
+        (lambda: sl.BarrierHinge(b="3"), "got b='3'"),
+        (lambda: sl.Hinge()("abc"), "margins must be"),
+        (lambda: sl.Hinge()(torch.tensor([True])), "margins must be real numbers"),
+        (lambda: sl.Hinge()(torch.tensor([1j])), "margins must be real numbers"),
+        (lambda: Kink(where=0, power=3), "power must be 0, 1 or 2"),
+    ],
+)
+def test_bad_input_says_what_was_expected(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_any_shape_and_kind_of_margin():
+    loss = sl.Hinge()
+    assert loss(torch.zeros(2, 0, 3)).shape == (2, 0, 3)
+    assert loss(0.5).item() == 0.5
+    assert loss([1, 2]).dtype == torch.float32
+    assert loss(np.zeros(2)).dtype == torch.float64
+    assert loss(torch.zeros(2, dtype=torch.bfloat16)).dtype == torch.float32
+    assert loss.derivative(1).item() == -0.5
+
+
+class Tangent(sl.Loss):
+    formula = "(2 atan(z) - 1)^2"
+
+    def value(self, z):
+        return (2 * torch.atan(z) - 1) ** 2
+
+
+@dataclass(frozen=True)
+class Power(sl.Loss):
+    k: float = 2
+
+    def value(self, z):
+        return torch.abs(1 - z) ** self.k
+
+
+def test_users_own_losses():
+    z = torch.randn(5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(Tangent(), (z,))
+    assert torch.autograd.gradgradcheck(Tangent(), (z,))
+    expected = 4 * (2 * torch.atan(z) - 1) / (1 + z**2)
+    torch.testing.assert_close(Tangent().derivative(z), expected)
+    assert Tangent.name == "tangent"
+    assert Power(3) != Power(2)
+    assert repr(Power(3)) == "Power(k=3)"
+    with pytest.raises(AttributeError):
+        Power(3).k = 4
+
+
+def test_a_loss_with_plain_attributes_is_told_to_be_a_dataclass():
+    class Careless(sl.Loss):
+        def __init__(self):
+            self.k = 3
+
+    with pytest.raises(AttributeError, match="dataclass"):
+        Careless()
+
+
+def test_wrapped_callables():
+    loss = sl.get_loss(torch.exp)
+    assert loss == sl.CallableLoss(torch.exp)
+    assert pickle.loads(pickle.dumps(loss)) == loss
+    torch.testing.assert_close(loss.derivative(torch.ones(3)), torch.ones(3).exp())
+    assert sl.get_loss(lambda z: torch.ones_like(z)).derivative(torch.ones(2)).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="element-wise"):
+        sl.get_loss(torch.sum)(torch.ones(3))
+
+
+def test_minimisers_and_inverse_links():
+    eta = torch.tensor([0.05, 0.3, 0.5, 0.8], dtype=torch.float64)
+    for link in (Logit(), Logit(0.5), Linear()):
+        torch.testing.assert_close(link.inverse(link(eta)), eta)
+    assert Sign(math.inf)(eta).tolist() == [-math.inf, -math.inf, 0, math.inf]
+    with pytest.raises(ValueError, match="cannot give probabilities"):
+        Sign().inverse(eta)
+
+
+def test_contradictory_properties_are_refused():
+    with pytest.raises(ValueError, match="symmetric_constant"):
+        sl.Properties(convex=True, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0)

@@ -1,0 +1,123 @@
+"""What holds for the package as a whole: names, documentation, imports and layers."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symloss as sl
+
+MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
+
+
+def public_objects():
+    seen = {}
+    for name in MODULES:
+        module = importlib.import_module(name)
+        for key, value in vars(module).items():
+            here = getattr(value, "__module__", "").startswith("symloss")
+            if not key.startswith("_") and here and (inspect.isclass(value) or inspect.isfunction(value)):
+                seen[f"{value.__module__}.{value.__qualname__}"] = value
+    return seen
+
+
+@pytest.mark.parametrize("name", sorted(public_objects()))
+def test_public_names_have_a_docstring_with_an_example(name):
+    value = public_objects()[name]
+    text = inspect.getdoc(value)
+    assert text, name
+    module, _, _short = name.rpartition(".")
+    if module == "symloss.cli" or issubclass(
+        value if inspect.isclass(value) else object, sl.pairwise.tiles.TiledPairMean
+    ):
+        return  # commands carry an example of their own kind; the engine's class is not called by users
+    assert ">>>" in text, f"{name} has no example"
+
+
+def test_names_that_other_programs_rely_on():
+    for name in [
+        "BarrierHinge",
+        "get_loss",
+        "list_losses",
+        "pairwise_risk",
+        "BERLoss",
+        "AUCLoss",
+        "contaminate",
+        "contaminated_split",
+        "flip_labels",
+    ]:
+        assert hasattr(sl, name)
+    for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
+                 "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
+                 "metrics.estimate_clean_auc"):  # fmt: skip
+        module, function = name.split(".")
+        assert callable(getattr(getattr(sl, module), function))
+
+
+def test_importing_needs_only_numpy_and_torch():
+    code = (
+        "import sys, torch, numpy; before = set(sys.modules); import symloss;"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "print(sorted(new & {'scipy', 'sklearn', 'pandas', 'matplotlib', 'typer', 'rich', 'click'}))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+ORDER = [
+    "tracing",
+    "labels",
+    "losses",
+    "pairwise",
+    "functional",
+    "risks",
+    "theory",
+    "corruption",
+    "metrics",
+    "paper",
+    "cli",
+]
+
+
+def test_one_direction_of_dependency():
+    root = Path(sl.__file__).parent
+    for path in root.rglob("*.py"):
+        layer = path.relative_to(root).with_suffix("").parts[0]
+        if layer == "__init__":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("symloss."):
+                target = node.module.split(".")[1]
+                assert ORDER.index(target) <= ORDER.index(layer), f"{path.name} imports {node.module}"
+
+
+def test_versions_agree():
+    root = Path(sl.__file__).parents[2]
+    if not (root / "pyproject.toml").exists():
+        pytest.skip("installed from a wheel")
+    assert f'version = "{sl.__version__}"' in (root / "pyproject.toml").read_text()
+    assert re.search(rf"^version: {sl.__version__}$", (root / "CITATION.cff").read_text(), re.M)
+    assert f"## {sl.__version__}" in (root / "CHANGELOG.md").read_text()
+
+
+def test_readme_examples_run():
+    readme = Path(sl.__file__).parents[2] / "README.md"
+    if not readme.exists():
+        pytest.skip("installed from a wheel")
+    blocks = re.findall(r"```python\n(.*?)```", readme.read_text(), re.S)
+    assert blocks
+    import doctest
+
+    for block in blocks:
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, {}, "README", "README.md", 0)
+            outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
+            assert outcome.failed == 0
+        else:
+            exec(compile(block, "README.md", "exec"), {})

@@ -1,0 +1,320 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symloss as sl
+from symloss import theory
+from symloss.theory.conditional import conditional_infima
+
+BUILT_IN = [
+    *(sl.get_loss(name) for name in sl.list_losses()),
+    sl.BarrierHinge(b=10, r=1),
+    sl.BarrierHinge(b=1.01, r=0.3),
+]
+SYMMETRIC = ["zero_one", "ramp", "sigmoid", "unhinged"]
+probability = st.floats(0, 1)
+sample = st.lists(st.floats(-20, 20) | st.sampled_from([0.0, 1.0, -1.0]), min_size=1, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {repr(loss): theory.analyze(loss) for loss in BUILT_IN}
+
+
+@pytest.mark.parametrize("loss", [*BUILT_IN, theory.CounterexampleLoss()], ids=repr)
+def test_declared_properties_agree_with_the_checks(loss):
+    report = theory.analyze(loss)
+    assert report.disagreements == ()
+    claims = loss.properties
+    assert bool(report.convex) == claims.convex
+    assert bool(report.non_increasing) == claims.non_increasing
+    assert bool(report.bounded) == claims.bounded
+    assert bool(report.recovers_eta) == claims.minimiser.recovers_eta
+    assert claims.symmetric_constant == report.K
+    assert report.symmetric_interval == (-claims.symmetric_radius, claims.symmetric_radius)
+
+
+# Calibrated; AUC-consistent; theorem 7's constant; M of theorem 8.
+KNOWN = {
+    "ZeroOne()": (True, "yes", 0.5, 1.0),
+    "Squared()": (True, "yes", None, None),
+    "Hinge()": (True, "no", None, 1.0),
+    "SquaredHinge()": (True, "yes", None, None),
+    "DoubleHinge()": (True, "no", None, 1.0),
+    "Logistic()": (True, "yes", None, None),
+    "Exponential()": (True, "yes", None, None),
+    "Savage()": (True, "yes", None, None),
+    "Ramp()": (True, "yes", 0.5, 1.0),
+    "Sigmoid()": (True, "yes", 0.5, math.inf),
+    "Unhinged()": (True, "yes", math.inf, math.inf),
+    "BarrierHinge(b=200, r=50)": (True, "no", None, 50.0),
+    "BarrierHinge(b=10, r=1)": (True, "no", None, 1.0),
+    "BarrierHinge(b=1.01, r=0.3)": (True, "no", None, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_verdicts(reports, name):
+    report = reports[name]
+    found = (bool(report.calibrated), report.auc_consistent.answer, report.excess_risk_constant, report.M)
+    assert found == KNOWN[name]
+    for verdict in report.verdicts.values():
+        assert verdict.reason
+        assert (verdict.witness is not None) or verdict.answer != "no" or "theorem 7" in verdict.reason
+
+
+def test_reasons_name_the_theorem(reports):
+    assert "theorem 5" in reports["Sigmoid()"].calibrated.reason
+    assert "theorem 7" in reports["Ramp()"].excess_risk_bound.reason
+    assert "infinite" in reports["Unhinged()"].excess_risk_bound.reason
+    assert "theorem 8" in reports["Sigmoid()"].recovers_eta.reason
+    assert "theorem 11" in reports["Sigmoid()"].auc_consistent.reason
+    assert "infinity" in reports["Unhinged()"].auc_consistent.reason
+    assert "l'(0)" in reports["Hinge()"].calibrated.reason
+    assert "definition" in reports["Savage()"].calibrated.reason
+    assert "Gao" in reports["Logistic()"].auc_consistent.reason
+    assert "[-50, 50]" in reports["BarrierHinge(b=200, r=50)"].symmetric.reason
+    assert "[-1, 1]" in reports["Hinge()"].symmetric.reason
+
+
+def test_witnesses_are_true(reports):
+    witness = reports["Hinge()"].symmetric.witness
+    assert witness == "l(2) + l(-2) = 3"
+    found = theory.three_points("hinge")
+    eta, scores = found.eta, found.scores
+
+    def risk(g):
+        pairs = [(0, 1), (0, 2), (1, 2)]
+        value = 0.0
+        for i, j in pairs:
+            gap = torch.tensor([g[i] - g[j], g[j] - g[i]], dtype=torch.float64)
+            there, back = sl.Hinge()(gap).tolist()
+            value += eta[i] * (1 - eta[j]) * there + eta[j] * (1 - eta[i]) * back
+        return value
+
+    assert risk(scores) == pytest.approx(found.risk, abs=1e-12)
+    # A search by brute force over rankings by eta finds nothing as good.
+    rng = np.random.default_rng(0)
+    ranked = np.sort(rng.uniform(-3, 3, (20000, 3)), axis=1)[:, ::-1]
+    assert min(risk(g) for g in ranked[:2000]) > found.risk
+    assert found.ranking_risk > found.risk
+
+
+@pytest.mark.parametrize(
+    ("name", "psi"),
+    [
+        ("hinge", lambda t: t),
+        ("squared", lambda t: t**2),
+        ("squared_hinge", lambda t: t**2),
+        ("exponential", lambda t: 1 - np.sqrt(1 - t**2)),
+        ("logistic", lambda t: np.log(2) - sum(-p * np.log(np.maximum(p, 1e-300)) for p in ((1 + t) / 2, (1 - t) / 2))),
+        ("savage", lambda t: t**2 / 4),
+        ("sigmoid", lambda t: t / 2),
+        ("ramp", lambda t: t / 2),
+        ("zero_one", lambda t: t / 2),
+        ("barrier_hinge", lambda t: 50 * t),
+        ("double_hinge", lambda t: t / 2),
+    ],
+)
+def test_psi_transforms_in_closed_form(name, psi):
+    theta = np.array([0.0, 0.1, 0.5, 0.77, 1.0])
+    np.testing.assert_allclose(theory.psi_transform(name, theta), psi(theta), rtol=1e-7, atol=1e-9)
+
+
+def test_psi_of_unhinged_is_infinite():
+    assert theory.psi_transform("unhinged", [0.0, 0.5]).tolist() == [0, math.inf]
+
+
+def test_psi_is_the_convex_hull_where_the_gap_is_not_convex():
+    def loss(z):  # a steep step far out: the gap H⁻ - H is concave in parts
+        return torch.sigmoid(-z) + 0.5 * torch.relu(1 - z)
+
+    theta = np.linspace(0, 1, 21)
+    psi = theory.psi_transform(loss, theta)
+    assert (np.diff(psi, 2) > -1e-9).all()
+    gaps = []
+    for t in theta[1:]:
+        best, wrong = conditional_infima(loss, (1 + t) / 2)
+        gaps.append(wrong.value - best.value)
+    assert (psi[1:] <= np.array(gaps) + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "exponential", "savage", "hinge", "ramp", "barrier_hinge"])
+@pytest.mark.parametrize("eta", [0.03, 0.3, 0.62, 0.97])
+def test_minimisers(name, eta):
+    claimed = float(sl.get_loss(name).properties.minimiser(torch.tensor(eta, dtype=torch.float64)))
+    assert theory.minimiser(name, eta) == pytest.approx(claimed, rel=1e-6, abs=1e-6)
+
+
+def test_unbounded_minimisers():
+    for name in ("sigmoid", "unhinged"):
+        assert theory.minimiser(name, 0.9) == math.inf
+        assert theory.minimiser(name, 0.1) == -math.inf
+    assert theory.minimiser("sigmoid", 0.5) == 0
+
+
+class TestOwnLosses:
+    def test_wrong_claims_are_contradicted(self):
+        class Boast(sl.Loss):
+            properties = sl.Ramp.properties
+            structure = sl.Ramp.structure
+
+            def value(self, z):
+                return torch.relu(1 - z)
+
+        found = " ".join(theory.analyze(Boast()).disagreements)
+        assert "convex is claimed False" in found
+        assert "bounded is claimed True" in found
+        assert "symmetric_constant is claimed 1.0" in found
+        assert "structure gives another value" in found
+
+    def test_a_scaled_and_shifted_sigmoid(self):
+        report = theory.analyze(lambda z: 3 * torch.sigmoid(-z / 7) - 11)
+        assert pytest.approx(-19) == report.K
+        assert report.excess_risk_constant == pytest.approx(1.5)
+        assert math.inf == report.M
+        assert report.auc_consistent
+
+    def test_a_hinge_by_any_other_name(self):
+        report = theory.analyze(lambda z: torch.relu(2.5 - z))
+        assert report.symmetric_interval == (-2.5, 2.5)
+        assert report.auc_consistent.answer == "no"
+        assert pytest.approx(2.5) == report.M
+
+    def test_symmetric_but_not_calibrated(self):
+        report = theory.analyze(lambda z: torch.sigmoid(z))
+        assert report.symmetric
+        assert report.calibrated.answer == "no"
+        assert report.auc_consistent.answer == "no"
+        assert "lemma 9" in report.auc_consistent.reason
+        assert report.excess_risk_constant is None
+
+    def test_convex_but_not_calibrated(self):
+        for loss in (torch.square, torch.abs, torch.exp):
+            assert theory.analyze(loss).calibrated.answer == "no"
+
+    def test_neither_symmetric_nor_convex(self):
+        report = theory.analyze(lambda z: (2 * torch.atan(z) - 1) ** 2)
+        assert report.calibrated
+        assert report.recovers_eta
+        assert report.minimiser(0.8) == pytest.approx(math.tan(0.3), rel=1e-5)  # tangent loss: f* = tan(eta - 1/2)
+        assert report.auc_consistent.answer == "cannot tell"
+
+    def test_nan_is_not_a_verdict(self):
+        report = theory.analyze(torch.log)
+        assert {verdict.answer for verdict in report.verdicts.values()} == {"cannot tell"}
+        assert "NaN" in str(report)
+
+    def test_a_naive_logistic_overflows_and_is_still_understood(self):
+        report = theory.analyze(lambda z: torch.log(1 + torch.exp(-z)))
+        assert report.recovers_eta
+        assert report.calibrated
+        assert report.bounded.answer == "no"
+
+    def test_slow_limits_are_not_mistaken(self):
+        assert theory.analyze(lambda z: -torch.asinh(z)).bounded.answer == "no"  # grows like a logarithm
+        assert theory.analyze(torch.cos).bounded.answer == "cannot tell"
+        assert theory.analyze(lambda z: 1 / (1 + torch.exp(-z).clamp(max=1e300))).bounded.answer == "yes"
+
+    def test_constant(self):
+        report = theory.analyze(lambda z: 0 * z + 3)
+        assert report.K == 6
+        assert report.convex
+        assert report.calibrated.answer == "no"
+
+
+def test_report_prints_and_serialises(reports):
+    for report in reports.values():
+        text = str(report)
+        assert all(name.replace("_", " ") in text for name in report.verdicts)
+        data = report.to_dict()
+        assert data["symmetric"]["answer"] in ("yes", "no")
+        assert data["loss"] == repr(report.loss)
+
+
+@pytest.mark.parametrize("name", sl.list_losses())
+@given(pos=sample, neg=sample, pi=probability, pi_prime=probability, data=st.data())
+def test_theorems_1_and_3(name, pos, neg, pi, pi_prime, data):
+    weights = [
+        data.draw(st.none() | st.lists(st.floats(0.01, 1), min_size=len(side), max_size=len(side)))
+        for side in (pos, neg)
+    ]
+    for decompose in (theory.ber_decomposition, theory.auc_decomposition):
+        parts = decompose(name, pos, neg, pi, pi_prime, *weights)
+        size = 1 + abs(parts.clean) + sum(abs(term) for term in parts.excess_terms.values())
+        assert abs(parts.total - parts.corrupted) <= 1e-12 * size
+        assert parts.excess == sum(parts.excess_terms.values())
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+@given(pos=sample, neg=sample, pi=probability, pi_prime=probability)
+def test_corollaries_2_and_4(name, pos, neg, pi, pi_prime):
+    for corollary in (theory.ber_corollary, theory.auc_corollary):
+        parts = corollary(name, pos, neg, pi, pi_prime)
+        assert abs(parts.total - parts.corrupted) <= 1e-12 * (1 + abs(parts.clean))
+
+
+def test_corollaries_refuse_other_losses():
+    with pytest.raises(ValueError, match="needs a symmetric loss, and Hinge"):
+        theory.ber_corollary("hinge", [1.0], [0.0], 0.8, 0.3)
+
+
+def test_theorem_3_on_samples_drawn_from_the_corrupted_distribution():
+    """The decomposition's corrupted risk is the one of data that `contaminate` draws."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 40_000)
+    scores = rng.normal(size=80_000) + y
+    s, target = sl.contaminate(scores, y, pi=0.8, pi_prime=0.3, n_positive=30_000, n_negative=30_000, random_state=0)
+    drawn = float(sl.functional.ber_risk(torch.from_numpy(s), target, "logistic"))
+    parts = theory.ber_decomposition("logistic", scores[y == 1], scores[y == -1], 0.8, 0.3)
+    assert drawn == pytest.approx(parts.corrupted, abs=0.01)
+    assert abs(drawn - parts.clean) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], [1.0], 0.8, 0.3), "pos must be a non-empty vector"),
+        (([1.0], [math.nan], 0.8, 0.3), "neg must be a non-empty vector of finite scores"),
+        (([1.0], [1.0], 1.8, 0.3), "pi must be between 0 and 1"),
+        (([1.0], [1.0], 0.8, 0.3, [0.0]), "pos_weight must have a positive sum"),
+        (([1.0], [1.0], 0.8, 0.3, [-1.0]), "pos_weight must hold finite numbers"),
+    ],
+)
+def test_decompositions_refuse_bad_input(arguments, message):
+    for decompose in (theory.ber_decomposition, theory.auc_decomposition):
+        with pytest.raises(ValueError, match=message):
+            decompose("sigmoid", *arguments)
+
+
+def test_proposition_10_as_printed():
+    table = theory.proposition_10()
+    printed = [
+        ((1, 2), 0.5, (0, 0, 0.5, 0.5)),
+        ((1, 3), 1, (0, 0.5, 0.5, 0)),
+        ((2, 1), -0.5, (1, 1, 0.5, 0.5)),
+        ((2, 3), 0.5, (0.5, 0, 0.5, 0)),
+        ((3, 1), -1, (1, 0.5, 0.5, 1)),
+        ((3, 2), -0.5, (0.5, 1, 0.5, 1)),
+    ]
+    assert [(row.pair, row.weight, row.losses) for row in table.rows] == printed
+    assert table.scores == (-1.5, -1, 0, -1.5)
+
+
+def test_the_counterexample_is_calibrated_and_inconsistent():
+    report = theory.analyze(theory.CounterexampleLoss())
+    assert report.symmetric
+    assert report.calibrated
+    assert report.auc_consistent.answer == "no"
+
+
+def test_argument_ranges():
+    with pytest.raises(ValueError, match="eta must be between"):
+        theory.conditional_risk("hinge", 1.5, [0.0])
+    with pytest.raises(ValueError, match="theta must be between"):
+        theory.psi_transform("hinge", [2.0])
+    assert theory.conditional_risk("exponential", 1, [-1e4, 1e4]).tolist() == [math.inf, 0]
