@@ -45,7 +45,7 @@ def analyze(loss: LossLike) -> Report:
     >>> print(report.symmetric.answer, report.symmetric_interval, report.convex.answer)
     no (-50.0, 50.0) yes
     >>> print(analyze("hinge").auc_consistent.reason)
-    three points on which a scoring that does not rank by eta has the lowest pairwise risk
+    on three points, scores that do not rank by eta minimise the pairwise risk
     """
     return _Analysis(get_loss(loss)).report()
 
@@ -345,10 +345,10 @@ class _Analysis:
         found = three_points(self.loss, corners)
         if found is not None:
             return Verdict(
-                "no", "three points on which a scoring that does not rank by eta has the lowest pairwise risk",
-                f"eta = {_tuple(found.eta)}: scores {_tuple(found.scores)} have risk {found.risk:.6g}, "
-                f"every ranking by eta at least {found.ranking_risk:.6g}",
-            )  # fmt: skip
+                "no",
+                "on three points, scores that do not rank by eta minimise the pairwise risk",
+                f"eta = {_tuple(found.eta)}: the scores {_tuple(found.scores)} reach its minimum, {found.risk:.6g}",
+            )
         return Verdict("cannot tell", "no theorem covers this loss, and no counterexample is known")
 
     @cached_property

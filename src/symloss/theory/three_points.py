@@ -16,37 +16,34 @@ _TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
 
 @dataclass(frozen=True)
 class ThreePoints:
-    """The pairwise risk on three equally likely points, of the best ranking by eta and of the best other scoring.
+    """Three equally likely points, and scores that minimise their pairwise risk without ranking them by eta.
 
     Parameters
     ----------
     eta : tuple of float
         Class probabilities of the points, decreasing.
     scores : tuple of float
-        The best scores that do not rank strictly by eta.
+        The scores: tied, or in another order.
     risk : float
-        Their pairwise risk.
-    ranking_risk : float
-        The lowest pairwise risk of scores that do rank strictly by eta.
+        Their pairwise risk, the lowest.
 
     Examples
     --------
-    >>> found = three_points("hinge")
-    >>> found.scores, found.risk < found.ranking_risk
-    ((1.0, 1.0, 0.0), True)
+    >>> three_points("hinge").scores
+    (1.0, 1.0, 0.0)
     """
 
     eta: tuple[float, float, float]
     scores: tuple[float, float, float]
     risk: float
-    ranking_risk: float
 
 
 def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -> ThreePoints | None:
-    """Return three points on which a scoring outside the Bayes rankings minimises the pairwise risk, or None.
+    """Return three points on which scores that do not rank by eta minimise the pairwise risk, or None.
 
     The loss must be linear between its breakpoints. Its pairwise risk is then linear between the lines on which a score
-    difference is a breakpoint, so the corners of these regions hold the minimum, and there are few of them.
+    difference is a breakpoint, so the corners of these regions hold the minimum, and there are few of them. The scores
+    are returned if they beat every corner that ranks by eta; rankings elsewhere can approach their risk, not go below.
 
     Examples
     --------
@@ -69,7 +66,7 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
         if other < ranking - 1e-9 * (1 + abs(ranking)):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
-            found = found or ThreePoints(eta, scores, other, ranking)
+            found = found or ThreePoints(eta, scores, other)
     return found
 
 
