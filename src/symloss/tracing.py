@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -22,7 +23,15 @@ def eager(function: F) -> F:
     >>> twice(2.0)
     4.0
     """
-    return cast(F, torch.compiler.disable(function))  # type: ignore[no-untyped-call]
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            # Only here: the call imports the compiler, which takes longer than importing torch.
+            return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return function(*args, **kwargs)
+
+    return cast(F, wrapper)
 
 
 def concrete(condition: Tensor) -> bool | None:
