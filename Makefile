@@ -25,7 +25,7 @@ $(VENV)/.test: $(VENV)/.core
 	$(INSTALL) -e ".[test,lint]"
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/.core
+$(VENV)/.docs: $(VENV)/.test
 	$(INSTALL) -e ".[docs]"
 	@touch $@
 
@@ -38,8 +38,8 @@ demo: $(VENV)/.core
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m "not gpu"
 
-test-gpu:
-	$(PYTHON) -m pytest -q -m gpu
+test-gpu: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m gpu
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -60,12 +60,12 @@ docs: $(VENV)/.docs
 dist: $(VENV)/.core
 	rm -rf dist .venv-dist
 	$(INSTALL) build
-	$(BIN)/python -m build --outdir dist
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist
 	$(PYTHON) -m venv .venv-dist
 	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
 	cd dist && ../.venv-dist/bin/symloss losses && ../.venv-dist/bin/python -c "import symloss as sl; print(sl.theory.analyze('ramp'))"
 	rm -rf .venv-dist
 
 clean:
-	rm -rf .venv .venv-dist dist demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-dist dist demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -22,11 +23,10 @@ def test_losses_shows_table_1():
     assert row.split()[-3:] == ["×", "✓", "×"]
 
 
-def test_losses_as_json_and_latex():
+def test_losses_as_json():
     rows = json.loads(run("losses", "--json").output)
     assert len(rows) == 12
     assert next(row for row in rows if row["name"] == "unhinged")["convex"] is True
-    assert run("losses", "--latex").output.startswith(r"\begin{tabular}")
 
 
 def test_analyze():
@@ -54,6 +54,13 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
         "def scalar(z):\n"
         "    return math.exp(-z)\n"
         "number = 3\n"
+        "class Bracket(sl.Loss):\n"
+        "    formula = '[z < 0] + [/z]'\n"
+        "    def value(self, z):\n"
+        "        return torch.relu(1 - z)\n"
+        "class Broken(sl.Loss):\n"
+        "    def __init__(self):\n"
+        "        raise TypeError('boom')\n"
     )
     monkeypatch.chdir(tmp_path)
     report = json.loads(run("analyze", "mine:Mine", "--json").output)
@@ -113,3 +120,11 @@ def test_the_installed_command():
     assert result.returncode == 2
     assert result.stderr.startswith("symloss: error: unknown loss 'nope'")
     assert "Traceback" not in result.stderr
+
+
+def test_a_terminal_without_greek():
+    code = "from symloss.cli import app; import sys; sys.argv = ['symloss', 'losses']; app()"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert result.returncode == 0
+    assert b"Sigmoid" in result.stdout

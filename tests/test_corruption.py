@@ -30,6 +30,7 @@ def test_exact_counts_and_no_point_twice(pi, pi_prime, n, m, seed):
     assert (np.sum(y == 1), np.sum(y == -1)) == (n, m)
     assert len(set(X) | set(X_test)) == n + m + 100
     assert (y_test == Y[X_test]).all()
+    assert (np.diff(y_test) != 0).sum() > 10  # shuffled
     assert y_test.sum() == 0
 
 
@@ -41,7 +42,7 @@ def test_reproducible_and_shuffled():
     assert (a == c).all()
     assert (b == d).all()
     assert (a != e).any()
-    assert 0 < (np.diff(b) != 0).sum() > 100  # the two labels alternate
+    assert (np.diff(b) != 0).sum() > 100  # the two labels alternate
     again = draw(np.random.default_rng(3))
     assert (again[0] == a).all()
 
@@ -64,8 +65,11 @@ def test_containers():
     frame, _ = sl.contaminate(pandas.DataFrame(dense, columns=["a", "b"], index=IDS[::-1]), Y, **arguments)
     assert (frame.to_numpy() == expected).all()
     assert list(frame.columns) == ["a", "b"]
-    sparse, _ = sl.contaminate(sp.csr_matrix(dense), Y, **arguments)
-    assert (sparse.toarray() == expected).all()
+    for kind in (sp.csr_matrix, sp.coo_matrix, sp.csc_array):
+        sparse, _ = sl.contaminate(kind(dense), Y, **arguments)
+        assert (sparse.toarray() == expected).all()
+    _, from_series = sl.contaminate(dense, pandas.Series(Y, index=IDS[::-1]), **arguments)
+    assert (from_series == labels).all()
     tensor, y = sl.contaminate(torch.from_numpy(dense), torch.from_numpy(Y), **arguments)
     assert (tensor.numpy() == expected).all()
     assert (y.numpy() == labels).all()
@@ -81,6 +85,9 @@ def test_containers():
         ({"pi": 0.5, "pi_prime": 0.5}, "got 0.5 for both"),
         ({"pi": 1.2}, "pi must be between 0 and 1, got 1.2"),
         ({"pi": float("nan")}, "pi must be between 0 and 1, got nan"),
+        ({"n_positive": float("inf")}, "n_positive must be a whole number >= 0, got inf"),
+        ({"n_positive": None}, "n_positive must be a whole number >= 0, got None"),
+        ({"X": np.array(3)}, "got one value and 1500"),
         ({"n_positive": -1}, "n_positive must be a whole number >= 0, got -1"),
         ({"n_negative": 2.5}, "n_negative must be a whole number >= 0, got 2.5"),
         ({"y": np.repeat([0, 1, 2], 500)}, "labels must be"),
@@ -146,6 +153,13 @@ def test_conversion_matches_flipped_data():
 def test_conversions_refuse_what_cannot_be():
     with pytest.raises(ValueError, match=r"prior must be between pi' = 0\.3 and pi = 0\.8"):
         corruption.to_flip_rates((0.8, 0.3), prior=0.9)
+    for prior in (0.3, 0.8):  # all corrupted labels would be the same
+        with pytest.raises(ValueError, match="prior must be between"):
+            corruption.to_flip_rates((0.8, 0.3), prior=prior)
+    with pytest.raises(ValueError, match="two numbers each"):
+        corruption.unlabeled_unlabeled(IDS, Y, priors=(0.7, 0.2, 0.1), sizes=(1, 1))
+    with pytest.raises(ValueError, match="leave only one label"):
+        corruption.to_contamination((1.0, 0.0), prior=0.5)
     with pytest.raises(ValueError, match="leave only one label"):
         corruption.to_contamination((0.0, 1.0), prior=0.5)
     with pytest.raises(ValueError, match="prior must be between 0 and 1"):

@@ -321,3 +321,38 @@ def test_minimisers_and_inverse_links():
 def test_contradictory_properties_are_refused():
     with pytest.raises(ValueError, match="symmetric_constant"):
         sl.Properties(convex=True, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0)
+
+
+def test_own_losses_under_inference_mode_and_vmap():
+    loss = sl.CallableLoss(lambda z: torch.sigmoid(-z))
+    with torch.inference_mode():
+        assert loss.derivative(torch.zeros(2)).tolist() == [-0.25, -0.25]
+    z = torch.randn(3, 4)
+    torch.testing.assert_close(torch.func.vmap(loss.derivative)(z), sl.Sigmoid().derivative(z))
+
+
+def test_a_slope_does_not_excuse_a_wrong_shape():
+    class Summed(sl.Loss):
+        def value(self, z):
+            return z.sum()
+
+        def slope(self, z):
+            return torch.ones_like(z)
+
+    with pytest.raises(ValueError, match="element-wise"):
+        Summed()(torch.zeros(3))
+
+
+def test_steep_barriers_keep_the_middle_slope():
+    assert sl.BarrierHinge(b=1e8, r=1).derivative(torch.zeros(1)).item() == -1
+
+
+def test_constructors_with_open_parameters():
+    class Open(sl.Loss):
+        def __init__(self, *args, **kwargs):
+            pass
+
+        def value(self, z):
+            return -z
+
+    assert sl.get_loss(Open)(torch.ones(1)).item() == -1

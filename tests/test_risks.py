@@ -195,7 +195,9 @@ BAD = [
     (torch.zeros(3), [-1, 0, 1], "got the values -1, 0, 1"),
     (torch.zeros(2), [0.0, math.nan], "got the values 0, nan"),
     (torch.zeros(2), [0.5, 1.0], "got the values 0.5, 1"),
-    (torch.zeros(2), ["a", "b"], "labels must be"),
+    (torch.zeros(2), ["a", "b"], "labels in {0, 1}, {-1, +1} or bool must be numbers, got list"),
+    (torch.zeros(2), np.array(["a", "b"]), "must be numbers, got ndarray of dtype <U1"),
+    (torch.zeros(2), [[1], [0]], "use target.squeeze(-1)"),
     (torch.zeros(2, dtype=torch.bool), [0, 1], "scores must be real numbers"),
     ("abc", [0, 1], "scores must be"),
 ]
@@ -331,3 +333,42 @@ def test_theory_holds_for_a_users_own_loss_in_both_risks():
     scores, target = torch.randn(8, dtype=torch.float64), torch.arange(8) % 2
     for risk in RISKS:
         torch.testing.assert_close(risk(scores, target, lambda z: torch.sigmoid(-z)), risk(scores, target, "sigmoid"))
+
+
+@pytest.mark.parametrize("risk", RISKS)
+@pytest.mark.parametrize("size", [1e-300, 1e-44, 1.0, 3e38, 1e308])
+def test_the_size_of_weights_does_not_matter(risk, size):
+    scores, target = torch.tensor([1.0, -2.0, 0.5, 3.0]), [1, 0, 0, 1]
+    dtypes = [torch.float64] if size in (1e-300, 1e308) else [torch.float32, torch.float64]
+    for dtype in dtypes:
+        value = risk(scores, target, "sigmoid", torch.full((4,), size, dtype=dtype))
+        torch.testing.assert_close(value, risk(scores, target, "sigmoid"))
+
+
+@pytest.mark.parametrize("risk", RISKS)
+def test_pandas_and_odd_arrays(risk):
+    pandas = pytest.importorskip("pandas")
+    scores, y = np.array([0.5, -1.0, 2.0, 0.1]), np.array([1, 0, 1, 0])
+    expected = risk(torch.from_numpy(scores), y)
+    frozen = y.copy()
+    frozen.flags.writeable = False
+    for target in (pandas.Series(y, index=[7, 3, 9, 4]), y[::-1][::-1], frozen, y.astype(">i4"), y.astype(np.uint16)):
+        assert risk(torch.from_numpy(scores), target) == expected
+    assert risk(scores[::-1], y[::-1]) == pytest.approx(expected.item())
+    assert risk(pandas.Series(scores, index=[7, 3, 9, 4]), y) == expected
+
+
+def test_weightless_points_and_a_loss_that_is_infinite_at_zero():
+    for risk in RISKS:
+        value = risk(torch.tensor([5.0, 1.0, 2.0]), [1, 0, 1], lambda z: 1 / z, torch.tensor([0.0, 1.0, 1.0]))
+        assert value.isfinite()
+
+
+def test_trainable_losses():
+    beta = torch.tensor(2.0, requires_grad=True)
+    loss = sl.CallableLoss(lambda z: torch.sigmoid(-beta * z))
+    scores, target = torch.tensor([1.0, -2.0]), [1, 0]
+    ber_risk(scores, target, loss).backward()
+    assert beta.grad is not None
+    with pytest.raises(ValueError, match="detach them"):
+        auc_risk(scores, target, loss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import sys
 from pathlib import Path
@@ -27,6 +28,8 @@ class _OneLineErrors(TyperGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without η and ✓
         try:
             code = super().main(*args, **kwargs)
         except _UsageError as error:
@@ -66,22 +69,17 @@ def main(
 
 
 @app.command()
-def losses(
-    as_json: Json = False, latex: Annotated[bool, typer.Option("--latex", help="Print Table 1 in LaTeX.")] = False
-) -> None:
+def losses(as_json: Json = False) -> None:
     """Show the losses and their properties: Table 1 of the paper, and the losses that it leaves out.
 
     Example: [bold]symloss losses[/bold]
     """
-    from symloss.paper.tables import further_losses, table_1, table_1_latex
+    from symloss.paper.tables import further_losses, table_1
 
     if as_json:
         print(json.dumps([vars(row) for row in (*table_1(), *further_losses())], indent=2))
-    elif latex:
-        print(table_1_latex())
     else:
-        table = _losses_table(table_1(), further_losses())
-        _console().print(table)
+        _console().print(_losses_table(table_1(), further_losses()))
 
 
 @app.command()
@@ -95,6 +93,8 @@ def analyze(
 
     Example: [bold]symloss analyze barrier_hinge --b 10 --r 1[/bold]
     """
+    from rich.markup import escape
+
     from symloss.theory import analyze as analyse
 
     loss = _find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
@@ -108,16 +108,17 @@ def analyze(
         print(json.dumps(report.to_dict(), indent=2))
         return
     console = _console()
-    console.print(f"[bold]{loss!r}[/bold]" + (f"   l(z) = {loss.formula}" if loss.formula else ""), highlight=False)
+    title = f"[bold]{escape(repr(loss))}[/bold]" + (f"   l(z) = {escape(loss.formula)}" if loss.formula else "")
+    console.print(title, highlight=False)
     table = _table("property", "verdict", "why")
     colours = {"yes": "green", "no": "red", "cannot tell": "yellow"}
     for property_name, verdict in report.verdicts.items():
         answer = f"[{colours[verdict.answer]}]{verdict.answer}[/]"
-        why = verdict.reason + (f"\n[dim]{verdict.witness}[/]" if verdict.witness else "")
+        why = escape(verdict.reason) + (f"\n[dim]{escape(verdict.witness)}[/]" if verdict.witness else "")
         table.add_row(property_name.replace("_", " "), answer, why)
-    table.add_row("minimiser f*(eta)", "", report.minimiser_formula)
+    table.add_row("minimiser f*(eta)", "", escape(report.minimiser_formula))
     for disagreement in report.disagreements:
-        table.add_row("claim contradicted", "[red]no[/]", disagreement)
+        table.add_row("claim contradicted", "[red]no[/]", escape(disagreement))
     console.print(table)
 
 
@@ -140,9 +141,12 @@ def _find_loss(name: str, parameters: dict[str, float]) -> Loss:
     sys.path.insert(0, "")  # a module in the working directory, as with python -m
     try:
         found = getattr(importlib.import_module(module_name), attribute)
-    except Exception as error:  # importing a user's module may raise anything
+    except (Exception, SystemExit) as error:  # importing a user's module may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
-    return get_loss(found, **parameters)
+    try:
+        return get_loss(found, **parameters)
+    except Exception as error:  # so may its constructor
+        raise ValueError(f"cannot make a loss of {name}: {error}") from error
 
 
 def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:

@@ -68,7 +68,8 @@ def contaminate(
     Returns
     -------
     X_corrupted, y_corrupted
-        The rows drawn, in random order, and their corrupted labels in {+1, -1}.
+        The rows drawn, in random order, and their corrupted labels in {+1, -1}. pi * n_positive and pi' * n_negative
+        are rounded to whole numbers of points.
 
     Examples
     --------
@@ -147,6 +148,8 @@ def unlabeled_unlabeled(
     >>> int((y_uu == -1).sum())
     8
     """
+    if len(priors) != 2 or len(sizes) != 2:
+        raise ValueError(f"priors and sizes must hold two numbers each, got {len(priors)} and {len(sizes)}")
     (pi, pi_prime), (n_positive, n_negative) = priors, sizes
     return contaminate(
         X, y, pi=pi, pi_prime=pi_prime, n_positive=n_positive, n_negative=n_negative, random_state=random_state
@@ -156,7 +159,7 @@ def unlabeled_unlabeled(
 def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state: RandomState = None) -> Any:
     """Flip each positive label with probability ``rate_positive`` and each negative one with ``rate_negative``.
 
-    The labels come back in the coding, dtype and container they came in.
+    The labels come back in the coding and dtype they came in, as a tensor if they were one, else as an array.
 
     Examples
     --------
@@ -252,11 +255,11 @@ def _draw(
     """Return the rows and labels of the corrupted training set and of the clean test set."""
     check_contamination(pi, pi_prime)
     for name, size in (("n_positive", n_positive), ("n_negative", n_negative), ("n_test", n_test)):
-        if size != int(size) or size < 0:
+        if not isinstance(size, int | np.integer) or size < 0:
             raise ValueError(f"{name} must be a whole number >= 0, got {size!r}")
     if n_test % 2:
         raise ValueError(f"n_test must be even, half of it for either class, got {n_test}")
-    n_positive, n_negative, half = int(n_positive), int(n_negative), int(n_test) // 2
+    half = n_test // 2
     positive = is_positive(y).cpu().numpy()
     if positive.ndim != 1:
         raise ValueError(f"y must have shape (n,), got {positive.shape}")
@@ -285,13 +288,10 @@ def _shuffled(generator: np.random.Generator, parts: Sequence[NDArray[np.intp]],
 
 def _rows(X: Any, y: Any, rows: NDArray[np.intp], labels: NDArray[np.int64]) -> tuple[Any, Any]:
     """Take rows of X whatever its container; labels come back as a tensor if y is one."""
-    if not hasattr(X, "shape"):
-        X = np.asarray(X)
-    if X.shape[0] != len(y):
-        raise ValueError(f"X and y must have as many rows, got {X.shape[0]} and {len(y)}")
-    taken = (
-        X.iloc[rows] if hasattr(X, "iloc") else X[torch.from_numpy(rows)] if isinstance(X, torch.Tensor) else X[rows]
-    )
+    X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
+    if not X.shape or X.shape[0] != len(y):
+        raise ValueError(f"X and y must have as many rows, got {X.shape[0] if X.shape else 'one value'} and {len(y)}")
+    taken = X.iloc[rows] if hasattr(X, "iloc") else X[torch.from_numpy(rows) if isinstance(X, torch.Tensor) else rows]
     return taken, torch.from_numpy(labels).to(y.device) if isinstance(y, torch.Tensor) else labels
 
 

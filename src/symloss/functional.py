@@ -44,22 +44,28 @@ def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     Tensor of shape (...)
         The risk. The term of a class that is missing, or has no weight, is zero.
 
+    Notes
+    -----
+    Under ``torch.compile`` and ``vmap`` labels cannot be read, and are not checked: 1 is positive, the rest negative.
+
     Examples
     --------
     >>> ber_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 1, 0], "zero_one")
     tensor(0.2500)
     """
     scores, positive, weight = _problem(scores, target, weight)
-    weight = torch.ones_like(scores) if weight is None else weight.to(scores.dtype)
-    counts = weight > 0
+    margins = torch.where(positive, scores, -scores)
+    if weight is None:
+        weight = torch.ones_like(scores)
+    elif scores.shape[-1]:
+        # Points without weight are moved to a margin that counts: zero times an infinite loss would be NaN.
+        margins = torch.where(weight > 0, margins, margins.gather(-1, weight.argmax(-1, keepdim=True)))
     total_pos = (weight * positive).sum(-1, keepdim=True)
     total_neg = (weight * ~positive).sum(-1, keepdim=True)
     _warn_if_missing(total_pos, total_neg, "the balanced-error risk uses the class that is there")
     total = torch.where(positive, total_pos, total_neg)
-    share = 0.5 * weight / torch.where(counts, total, 1.0)
-    # Points without weight are moved to margin 0, where every loss is finite: 0 * inf would be NaN.
-    margins = torch.where(counts, torch.where(positive, scores, -scores), 0.0)
-    return (share * get_loss(loss)(margins)).sum(-1)
+    share = 0.5 * weight / torch.where(total > 0, total, 1.0)
+    return (share.to(scores.dtype) * get_loss(loss)(margins)).sum(-1)
 
 
 @eager  # a graph break: labels pick the scores, and the pairs are computed eagerly
@@ -113,11 +119,11 @@ def _problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, T
     positive = is_positive(target).to(scores.device)
     n = scores.shape[-1]
     if positive.ndim == 0 or positive.shape[-1] != n or positive.ndim > scores.ndim:
-        hint = "; use scores.squeeze(-1)" if n == 1 and positive.shape == scores.shape[:-1] else ""
-        raise ValueError(
-            f"target must have shape ({n},) or the scores' shape {tuple(scores.shape)}, "
-            f"got {tuple(positive.shape)}{hint}"
-        )
+        expected = f"({n},)" if scores.ndim == 1 else f"({n},) or the scores' shape {tuple(scores.shape)}"
+        longer = "scores" if scores.ndim > positive.ndim else "target"
+        column = (scores if longer == "scores" else positive).shape[-1:] == (1,)
+        hint = f"; use {longer}.squeeze(-1)" if column and scores.numel() == positive.numel() else ""
+        raise ValueError(f"target must have shape {expected}, got {tuple(positive.shape)}{hint}")
     try:
         positive = positive.expand(scores.shape)
     except RuntimeError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from symloss.tracing import concrete
+from symloss.tracing import as_tensor, concrete
 
 
 def is_positive(target: Any) -> Tensor:
@@ -18,18 +18,13 @@ def is_positive(target: Any) -> Tensor:
     >>> is_positive([-1, 1, 1])
     tensor([False,  True,  True])
     """
-    try:
-        target = torch.as_tensor(target)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"labels must be {{0, 1}}, {{-1, +1}} or bool, got {type(target).__name__}: {error}") from None
-    if target.dtype == torch.bool:
-        return cast(Tensor, target)
-    if target.is_complex():
-        raise ValueError(f"labels must be {{0, 1}}, {{-1, +1}} or bool, got dtype {target.dtype}")
-    one = target == 1
-    valid = (one | (target == 0)).all() | (one | (target == -1)).all()
+    labels = as_tensor(target, "labels in {0, 1}, {-1, +1} or bool")
+    if labels.dtype == torch.bool:
+        return labels
+    one = labels == 1
+    valid = (one | (labels == 0)).all() | (one | (labels == -1)).all()
     if concrete(valid) is False:
-        values = sorted(set(target.flatten().tolist()), key=lambda value: (value != value, value))
+        values = sorted(set(labels.flatten().tolist()), key=lambda value: (value != value, str(value)))
         shown = ", ".join(f"{value:g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
         raise ValueError(f"labels must be {{0, 1}}, {{-1, +1}} or bool, got the values {shown}")
-    return cast(Tensor, target > 0)
+    return one

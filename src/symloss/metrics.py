@@ -102,9 +102,10 @@ def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float
 
     Notes
     -----
-    The interval is DeLong's on the logit scale for the corrupted AUC, mapped by corollary 2 and kept inside [0, 1].
-    Where no pair is ranked wrongly (or none rightly) that variance is zero; the bound is then the exact binomial one
-    for as many trials as the smaller class has points.
+    The interval for the corrupted AUC joins two, is mapped by corollary 2 and kept inside [0, 1]: DeLong's on the logit
+    scale, with Student's quantile at the degrees of freedom that the two classes' variances have; and the score
+    interval with Hanley and McNeil's variance (Newcombe, 2006), which also holds where few points of a class are ranked wrongly,
+    or none, and DeLong's variance is too small or zero.
 
     Examples
     --------
@@ -115,19 +116,21 @@ def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float
     0.931 (95% interval 0.866 to 0.992)
     """
     check_contamination(pi, pi_prime)
-    quantile = _quantile(level)
+    _check_level(level)
     pos, neg = _two_samples(scores, y_corrupted, None)
     above = _share_below(pos.scores, neg)
     below = 1 - _share_below(neg.scores, pos)
     value = float(above.mean())
-    if 0 < value < 1:
-        variance = _variance_of_mean(above) + _variance_of_mean(below)
-        width = quantile * math.sqrt(variance) / (value * (1 - value))
+    intervals = [_hanley_mcneil(value, len(above), len(below), level)]
+    variances = [float(part.var(ddof=1)) / len(part) if len(part) > 1 else math.nan for part in (above, below)]
+    if 0 < value < 1 and sum(variances) > 0:
+        freedom = sum(variances) ** 2 / sum(
+            v**2 / (len(part) - 1) for v, part in zip(variances, (above, below), strict=True)
+        )
+        width = _student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
         logit = math.log(value / (1 - value))
-        low, high = (1 / (1 + math.exp(-(logit + side * width))) for side in (-1, 1))
-    else:
-        bound = ((1 - level) / 2) ** (1 / min(len(above), len(below)))
-        low, high = (bound, 1.0) if value == 1 else (0.0, 1 - bound)
+        intervals.append((_expit(logit - width), _expit(logit + width)))
+    low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     return _clean_estimate(value, low, high, pi, pi_prime, level)
 
 
@@ -138,8 +141,8 @@ def estimate_clean_balanced_accuracy(
 
     Notes
     -----
-    Each class's accuracy has a binomial (Wilson) interval; the two combine as independent recovered variances for their
-    mean, mapped by corollary 4 and kept inside [0, 1].
+    Each class's accuracy has an exact binomial (Clopper-Pearson) interval; the distances from the estimates to their
+    ends add up as independent errors of the mean, mapped by corollary 4 and kept inside [0, 1].
 
     Examples
     --------
@@ -147,15 +150,15 @@ def estimate_clean_balanced_accuracy(
     >>> y = np.repeat([1, -1], 500)
     >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
     >>> print(estimate_clean_balanced_accuracy(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
-    0.836 (95% interval 0.776 to 0.892)
+    0.836 (95% interval 0.775 to 0.894)
     """
     check_contamination(pi, pi_prime)
-    quantile = _quantile(level)
+    _check_level(level)
     pos, neg = _two_samples(scores, y_corrupted, None)
     accuracies = _class_accuracies(pos, neg, 0.0)
     down, up = 0.0, 0.0
     for accuracy, n in zip(accuracies, (len(pos.scores), len(neg.scores)), strict=True):
-        low, high = _wilson(accuracy, n, quantile)
+        low, high = _binomial(accuracy, n, level)
         down, up = down + (accuracy - low) ** 2, up + (high - accuracy) ** 2
     value = sum(accuracies) / 2
     return _clean_estimate(value, value - math.sqrt(down) / 2, value + math.sqrt(up) / 2, pi, pi_prime, level)
@@ -178,6 +181,7 @@ def _two_samples(scores: Any, target: Any, weight: Any) -> tuple[_Sample, _Sampl
         raise ValueError(f"scores must be numbers, got NaN at position {int(np.flatnonzero(np.isnan(values))[0])}")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("weight must hold finite numbers >= 0")
+    weights = weights / (weights.max(initial=0.0) or 1.0)  # sums of weights can neither overflow nor vanish
     samples = []
     for label, side in (("positive", positive), ("negative", ~positive)):
         if not weights[side].sum() > 0:
@@ -216,23 +220,48 @@ def _class_accuracies(pos: _Sample, neg: _Sample, threshold: float) -> tuple[flo
     return accuracy(pos, 1), accuracy(neg, -1)
 
 
-def _variance_of_mean(values: Array) -> float:
-    if len(values) < 2:
-        raise ValueError("a DeLong interval needs at least two points of either class, got one")
-    return float(values.var(ddof=1)) / len(values)
+def _student(level: float, freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf((1 + level) / 2, freedom))
 
 
-def _wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
-    q = quantile**2 / n
-    centre = (share + q / 2) / (1 + q)
-    half = math.sqrt(q * share * (1 - share) + q * q / 4) / (1 + q)
-    return max(0.0, centre - half), min(1.0, centre + half)
+def _expit(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
 
-def _quantile(level: float) -> float:
+def _hanley_mcneil(value: float, n: int, m: int, level: float) -> tuple[float, float]:
+    """Return the AUCs whose standard error, by Hanley and McNeil's formula, makes ``value`` no surprise."""
+    from scipy.optimize import brentq
+
+    quantile, size = NormalDist().inv_cdf((1 + level) / 2), (n + m) / 2 - 1
+
+    def surprise(auc: float) -> float:
+        spread = 1 + size * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+        return (value - auc) ** 2 - quantile**2 * auc * (1 - auc) * spread / (n * m)
+
+    low = brentq(surprise, 0.0, value) if value > 0 and surprise(0.0) > 0 > surprise(value) else 0.0
+    high = brentq(surprise, value, 1.0) if value < 1 and surprise(1.0) > 0 > surprise(value) else 1.0
+    if value == 1:
+        low = brentq(surprise, 0.0, 1.0 - 1e-12)
+    elif value == 0:
+        high = brentq(surprise, 1e-12, 1.0)
+    return low, high
+
+
+def _binomial(share: float, n: int, level: float) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval; half successes count as halves."""
+    from scipy.stats import beta
+
+    successes, tail = share * n, (1 - level) / 2
+    low = float(beta.ppf(tail, successes, n - successes + 1)) if successes > 0 else 0.0
+    high = float(beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    return low, high
+
+
+def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
-    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _clean(name: str, value: float, pi: float, pi_prime: float) -> float:

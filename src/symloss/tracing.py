@@ -1,4 +1,4 @@
-"""Getting along with ``torch.compile`` and ``vmap``, under which values cannot be read."""
+"""Tensors at the edge: made from what users have, and read where ``torch.compile`` and ``vmap`` allow it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,3 +51,27 @@ def concrete(condition: Tensor) -> bool | None:
         if "vmap" in str(error):
             return None
         raise
+
+
+def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a tensor as it is, and anything array-like as a tensor: lists, NumPy arrays of any layout, pandas Series.
+
+    ``dtype`` keeps the digits of numbers in lists, which have none of their own.
+
+    Examples
+    --------
+    >>> as_tensor(np.arange(3)[::-1], "scores")
+    tensor([2, 1, 0])
+    """
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, int | float | list | tuple):
+        try:
+            return torch.as_tensor(values, dtype=dtype)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"{name} must be numbers, got {type(values).__name__}: {error}") from None
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, got {type(values).__name__} of dtype {array.dtype}")
+    native = np.dtype(np.int64) if array.dtype.kind in "iu" else array.dtype.newbyteorder("=")
+    return torch.from_numpy(array.astype(native))

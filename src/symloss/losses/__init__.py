@@ -93,7 +93,11 @@ def get_loss(loss: LossLike, **parameters: Any) -> Loss:
 
 
 def _instance(loss: type[Loss], parameters: dict[str, Any]) -> Loss:
-    known = inspect.signature(loss).parameters
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(loss).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
     unknown = [name for name in parameters if name not in known]
     missing = [
         name for name, known_as in known.items() if known_as.default is known_as.empty and name not in parameters

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from symloss.losses.minimiser import Minimiser
 from symloss.losses.structure import Piecewise, Structure
+from symloss.tracing import as_tensor
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,10 @@ class Loss:
 
     def slope(self, z: Tensor) -> Tensor:
         """Return l'(z) for a float32 or float64 tensor of margins; by automatic differentiation unless defined."""
-        with torch.enable_grad():
-            leaf = z if z.requires_grad else z.detach().requires_grad_()
-            total = self._checked_value(leaf).sum()
-            if not total.requires_grad:
-                return torch.zeros_like(z)
-            (gradient,) = torch.autograd.grad(total, leaf, create_graph=z.requires_grad)
+        with torch.inference_mode(False):  # there, nothing could be differentiated
+            margins = z.clone() if z.is_inference() else z
+            pull_back = torch.func.vjp(self._checked_value, margins)[1]
+            gradient: Tensor = pull_back(torch.ones_like(margins))[0]
         return gradient
 
     def __call__(self, z: Any) -> Tensor:
@@ -161,7 +160,7 @@ class _WithSlope(torch.autograd.Function):
 
     @staticmethod
     def forward(z: Tensor, loss: Loss) -> Tensor:
-        return loss.value(z)
+        return loss._checked_value(z)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Loss], output: Tensor) -> None:  # noqa: ARG004
@@ -206,17 +205,12 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     >>> as_real([1, 2], "scores")
     tensor([1., 2.])
     """
-    try:
-        values = torch.as_tensor(values, dtype=dtype)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"{name} must be a tensor, an array or numbers, got {type(values).__name__}: {error}"
-        ) from None
-    if values.dtype in (torch.float32, torch.float64):
-        return cast(Tensor, values)
-    if values.dtype == torch.bool or values.is_complex():
-        raise ValueError(f"{name} must be real numbers, got dtype {values.dtype}")
-    return cast(Tensor, values.to(torch.float32))
+    tensor = as_tensor(values, name, dtype)
+    if tensor.dtype == torch.bool or tensor.is_complex():
+        raise ValueError(f"{name} must be real numbers, got dtype {tensor.dtype}")
+    if dtype is not None:
+        return tensor.to(dtype)
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
 
 
 def step_down(z: Tensor, where: float) -> Tensor:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
@@ -351,9 +352,14 @@ class BarrierHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -b, -1 or b: the slope of the highest line."""
-        return self.b - (self.b + 1) * step_down(z, self.r) - (self.b - 1) * step_down(z, self._left)
+        above, below = 1 - step_down(z, self.r), step_down(z, self._left)
+        return (self.b + 1) * above - (self.b - 1) * below - 1  # the middle slope stays exact for any b
 
 
 def _check_above(name: str, value: Any, bound: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not bound < float(value) < INF:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not bound < value <= sys.float_info.max
+    ):
         raise ValueError(f"barrier hinge needs a finite number {name} > {bound}, got {name}={value!r}")

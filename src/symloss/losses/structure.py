@@ -45,12 +45,6 @@ class Piecewise:
     coefficients: tuple[float, ...] = ()
     kinks: tuple[Kink, ...] = ()
 
-    @property
-    def degree(self) -> int:
-        """The highest power on any piece."""
-        powers = [power for power, coefficient in enumerate(self.coefficients) if coefficient]
-        return max([0, *powers, *(kink.power for kink in self.kinks)])
-
     def __call__(self, z: Tensor) -> Tensor:
         """Evaluate the sum of the parts at the margins ``z``."""
         total = torch.zeros_like(z)

@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from symloss.losses import LossLike, get_loss
+from symloss.losses import Loss, LossLike, get_loss
 from symloss.losses.base import as_real
 from symloss.pairwise.tiles import TiledPairMean
 from symloss.tracing import concrete, eager
@@ -44,8 +44,8 @@ def pairwise_risk(
 
     Notes
     -----
-    Value and gradients are accumulated in float64 and returned in the scores' precision. Gradients flow to the scores,
-    once: differentiating twice raises an error.
+    Value and gradients are accumulated in float64 and returned in the scores' precision, at least float32. Gradients
+    flow to the scores, once: differentiating twice raises an error, and so does a loss with trainable parameters.
 
     Examples
     --------
@@ -54,6 +54,7 @@ def pairwise_risk(
     tensor(0.3750)
     """
     loss = get_loss(loss)
+    _check_constant(loss)
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
@@ -67,39 +68,46 @@ def pairwise_risk(
             f"leading dimensions of pos and neg must broadcast, got {tuple(pos.shape)} and {tuple(neg.shape)}"
         ) from None
     dtype = torch.promote_types(pos.dtype, neg.dtype)
-    wide = torch.float32 if pos.device.type == "mps" else torch.float64  # MPS has no float64
+    precision = wide(pos)
     flat = [
-        part.to(wide).expand(*batch, part.shape[-1]).reshape(batch.numel(), part.shape[-1])
+        part.to(precision).expand(*batch, part.shape[-1]).reshape(batch.numel(), part.shape[-1])
         for part in (
             pos,
             neg,
-            _shares(pos, pos_weight, "pos_weight", wide),
-            _shares(neg, neg_weight, "neg_weight", wide),
+            _shares(pos, pos_weight, "pos_weight"),
+            _shares(neg, neg_weight, "neg_weight"),
         )
     ]
     value, _, _ = TiledPairMean.apply(*flat, loss)  # type: ignore[no-untyped-call]
     return cast(Tensor, value.reshape(batch).to(dtype))
 
 
-def _shares(scores: Tensor, weight: Tensor | None, name: str, wide: torch.dtype) -> Tensor:
+def _check_constant(loss: Loss) -> None:
+    if type(loss).slope is Loss.slope and loss(torch.zeros(1)).requires_grad:
+        raise ValueError(
+            f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
+        )
+
+
+def _shares(scores: Tensor, weight: Tensor | None, name: str) -> Tensor:
     """Return each score's share of its class: weights over their sum, or zeros where the sum is zero."""
     if weight is None:
-        return torch.full_like(scores, 1.0 / max(1, scores.shape[-1]), dtype=wide)
-    weight = check_weight(weight, scores, name).to(wide)
+        return torch.full_like(scores, 1.0 / max(1, scores.shape[-1]), dtype=wide(scores))
+    weight = check_weight(weight, scores, name)
     total = weight.sum(-1, keepdim=True)
     return weight / torch.where(total > 0, total, 1.0)
 
 
 def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor:
-    """Return weights broadcast to the scores' shape, or say what is wrong with them.
+    """Return weights in float64 and the scores' shape, as fractions of the largest; or say what is wrong with them.
 
     Examples
     --------
     >>> import torch
-    >>> check_weight(torch.tensor([1, 2]), torch.zeros(2))
-    tensor([1., 2.])
+    >>> check_weight(torch.tensor([1, 2]), torch.zeros(2)).tolist()
+    [0.5, 1.0]
     """
-    weight = as_real(weight, name).to(scores.device)
+    weight = as_real(weight, name, wide(scores)).to(scores.device)
     if weight.requires_grad:
         raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
     try:
@@ -111,7 +119,20 @@ def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor
     if concrete((weight >= 0).all() & weight.isfinite().all()) is False:
         wrong = weight[~((weight >= 0) & weight.isfinite())].flatten()[0].item()
         raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
-    return weight
+    largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
+    return weight / torch.where(largest > 0, largest, 1.0)  # sums of weights can neither overflow nor vanish
+
+
+def wide(scores: Tensor) -> torch.dtype:
+    """Return the precision to add up in: float64, or float32 on a device that has no other (MPS).
+
+    Examples
+    --------
+    >>> import torch
+    >>> wide(torch.zeros(2))
+    torch.float64
+    """
+    return torch.float32 if scores.device.type == "mps" else torch.float64
 
 
 __all__ = ["pairwise_risk"]

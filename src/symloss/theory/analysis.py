@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from symloss.losses import Logit, Loss, LossLike, Piecewise, get_loss
+from symloss.losses import Loss, LossLike, Properties, get_loss
 from symloss.theory.conditional import (
     Array,
     Infimum,
+    all_infima,
     as_function,
-    conditional_infima,
-    infimum,
-    minimiser,
+    infima,
+    minimisers,
     probes,
     psi_transform,
+    unit,
 )
 from symloss.theory.report import Report, Verdict
 from symloss.theory.three_points import three_points
 
 _TOLERANCE = 1e-9
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# Dense, and close to 1/2 and to the ends, where a loss may lose its sense of direction.
+_ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.501]]))
+_ETAS = _ETAS[_ETAS != 0.5]
+_UPPER = _ETAS[_ETAS > 0.5]
 
 
 def analyze(loss: LossLike) -> Report:
@@ -68,19 +74,19 @@ class _Analysis:
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
         self.function = as_function(loss)
-        positive = probes(loss)
-        self.margins = np.concatenate([-positive[::-1], [0.0], positive])
-        self.positive = positive
+        self.unit = unit(self.function)
+        self.positive = probes(loss)
+        self.margins = np.concatenate([-self.positive[::-1], [0.0], self.positive])
         self.values = self.function(self.margins)
-        near = self.values[np.abs(self.margins) <= 10]
-        self.scale = float(np.ptp(near[np.isfinite(near)])) if np.isfinite(near).any() else math.nan
+        self.near = np.abs(self.margins) <= 10 * self.unit
+        self.scale = float(np.ptp(self.values[self.near]))
         self.at_zero = float(self.function(np.zeros(1))[0]) + 0.0  # no negative zero
 
     def report(self) -> Report:
-        unknown = np.isnan(self.values)
+        unknown = np.isnan(self.values) | (np.isinf(self.values) & self.near)
         if unknown.any():
-            where = float(self.margins[unknown][np.argmin(np.abs(self.margins[unknown]))])
-            return self._report_of_nan(where)
+            i = int(np.argmin(np.where(unknown, np.abs(self.margins), np.inf)))
+            return self._report_of_nothing(f"l({self.margins[i]:g}) is {self.values[i]:g}")
         return Report(
             loss=self.loss,
             symmetric=self.symmetric,
@@ -95,11 +101,12 @@ class _Analysis:
             symmetric_interval=(-self.symmetric_radius, self.symmetric_radius),
             excess_risk_constant=self.excess_risk_constant,
             M=self.bayes_scale,
+            link=self.link,
             disagreements=self.disagreements,
         )
 
-    def _report_of_nan(self, where: float) -> Report:
-        verdict = Verdict("cannot tell", f"l({where:g}) is NaN")
+    def _report_of_nothing(self, reason: str) -> Report:
+        verdict = Verdict("cannot tell", reason)
         verdicts = {name: verdict for name, kind in Report.__annotations__.items() if kind == "Verdict"}
         return Report(
             loss=self.loss,
@@ -108,6 +115,7 @@ class _Analysis:
             symmetric_interval=(0.0, 0.0),
             excess_risk_constant=None,
             M=None,
+            link=None,
             disagreements=(),
         )
 
@@ -115,8 +123,15 @@ class _Analysis:
         """Where l(z) + l(-z) differs from 2 l(0) by more than rounding."""
         there, back = self.function(z), self.function(-z)
         with np.errstate(invalid="ignore"):
-            size = _TOLERANCE * (self.scale + np.abs(there) + np.abs(back))
+            size = self._rounding(there, back)
             return ~(np.abs(there + back - 2 * self.at_zero) <= size) | np.isinf(size)
+
+    def _rounding(self, *values: Array) -> Array:
+        """What a sum of values may be off by: a billionth of the loss's range, and the values' own rounding."""
+        size: Array = np.full((), _TOLERANCE * self.scale)
+        for value in values:
+            size = size + _ROUNDING * np.abs(value)
+        return size
 
     @cached_property
     def _broken(self) -> NDArray[np.bool_]:
@@ -128,7 +143,7 @@ class _Analysis:
         if not self._broken.any():
             return Verdict("yes", f"{constant} at {len(self.positive):,} margins up to {self.positive[-1]:g}")
         worst = self.positive[self._broken]
-        z = float(worst[np.argmin(np.abs(np.log(worst / max(1.0, 2 * self.symmetric_radius))))])
+        z = float(worst[np.argmin(np.abs(np.log(worst / (2 * self.symmetric_radius or 1.0))))])
         total = float((self.function(np.array([z])) + self.function(np.array([-z])))[0])
         held = (
             f"on [{-self.symmetric_radius:g}, {self.symmetric_radius:g}] only"
@@ -148,17 +163,20 @@ class _Analysis:
             middle = (low + high) / 2
             low, high = (low, middle) if self._asymmetric(np.array([middle]))[0] else (middle, high)
         # A sum that bends smoothly at 0 leaves 2 l(0) only beyond rounding: that is no interval.
-        return float(f"{low:.7g}") if low > 1e-2 else 0.0
+        return float(f"{low:.7g}") if low > 1e-2 * self.unit else 0.0
 
     @cached_property
     def convex(self) -> Verdict:
-        grid = np.unique(np.concatenate([np.linspace(-5, 5, 101), *(side * self.positive[::9] for side in (-1, 1))]))
+        close = self.unit * np.linspace(-5, 5, 101)
+        grid = np.unique(
+            np.concatenate([close, *(side * self.positive[::11] for side in (-1, 1)), self.loss.breakpoints])
+        )
         values = self.function(grid)
         middle = self.function(((grid[:, None] + grid) / 2).ravel()).reshape(len(grid), -1)
         with np.errstate(invalid="ignore"):
             excess = middle - (values[:, None] + values) / 2
-            size = _TOLERANCE * (self.scale + np.abs(values)[:, None] + np.abs(values))
-            excess = np.where(excess > size, excess, 0.0) / (1 + np.abs(grid)[:, None] + np.abs(grid))  # a near witness
+            far = self.unit + np.abs(grid)[:, None] + np.abs(grid)
+            excess = np.where(excess > self._rounding(values[:, None], values), excess, 0.0) / far  # a near witness
         if not excess.any():
             return Verdict("yes", f"no chord lies below the loss, for {len(grid) ** 2:,} chords")
         i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
@@ -173,7 +191,7 @@ class _Analysis:
     def non_increasing(self) -> Verdict:
         with np.errstate(invalid="ignore"):
             rises = np.nan_to_num(np.diff(self.values), nan=0.0)
-            size = _TOLERANCE * (self.scale + np.abs(self.values[1:]))
+            size = self._rounding(self.values[1:])
             rising = rises > np.where(np.isfinite(size), size, 0.0)
         if not rising.any():
             return Verdict("yes", f"no rise between {len(self.margins):,} margins in order")
@@ -182,47 +200,54 @@ class _Analysis:
         x, y, low, high = self.margins[i], self.margins[i + 1], self.values[i], self.values[i + 1]
         return Verdict("no", "the loss rises", f"l({x:.10g}) = {low:.6g} < l({y:.10g}) = {high:.6g}")
 
+    def _infimum(self, side: int, sign: int = 1) -> Infimum:
+        value, at = infima(self.loss, np.ones(1), side, sign)
+        return Infimum(float(value[0]), float(at[0]))
+
     @cached_property
     def infimum_positive(self) -> Infimum:
-        """Inf over a > 0 of l."""
-        return infimum(self.function, self.positive)
+        """The infimum of l over a > 0."""
+        return self._infimum(1)
 
     @cached_property
     def infimum_rest(self) -> Infimum:
-        """Inf over a <= 0 of l."""
-        below = infimum(self.function, -self.positive)
+        """The infimum of l over a <= 0."""
+        below = self._infimum(-1)
         return Infimum(self.at_zero, 0.0) if self.at_zero <= below.value else below
 
     @cached_property
     def bounded(self) -> Verdict:
-        suprema = [infimum(lambda z: -self.function(z), side * self.positive) for side in (1, -1)]
-        infima = [self.infimum_positive, self.infimum_rest]
-        for name, ends, sign in (("below", infima, 1), ("above", suprema, -1)):
+        suprema = [self._infimum(side, sign=-1) for side in (1, -1)]
+        infima_ = [self.infimum_positive, self.infimum_rest]
+        for name, ends in (("below", infima_), ("above", suprema)):
             for end in ends:
-                if end.value == -math.inf:
-                    z = math.copysign(1e4, end.at)
+                if math.isinf(end.value):
+                    z = math.copysign(1e4 * self.unit, end.at)
                     return Verdict("no", f"unbounded {name}", f"l({z:g}) = {float(self.function(np.array([z]))[0]):g}")
                 if math.isnan(end.value):
-                    return Verdict("cannot tell", f"the limit {name} cannot be read off at margins up to 1e12")
-            if any(math.isinf(sign * end.value) for end in ends):
-                return Verdict("no", f"infinite values {name}")
-        low, high = min(end.value for end in infima), -min(end.value for end in suprema)
-        return Verdict("yes", f"values between {round(low, 12) + 0.0:g} and {round(high, 12) + 0.0:g}")
+                    return Verdict(
+                        "cannot tell", f"the limit {name} cannot be read off at margins up to {1e12 * self.unit:g}"
+                    )
+        low, high = min(end.value for end in infima_), max(-end.value for end in suprema)
+        tidy = 1e-12 * self.scale
+        low, high = (0.0 if abs(value) < tidy else value for value in (low, high))
+        return Verdict("yes", f"values between {low:g} and {high:g}")
 
     @cached_property
     def slopes_at_zero(self) -> tuple[float, float]:
-        """The left and right difference quotients at 0."""
-        return self._quotients(1e-6)
-
-    def _quotients(self, step: float) -> tuple[float, float]:
+        """The slopes just left and just right of 0; NaN where the loss jumps."""
+        step = 1e-9 * self.unit
         left, right = self.function(np.array([-step, step]))
-        return (self.at_zero - float(left)) / step, (float(right) - self.at_zero) / step
+        if abs(left - self.at_zero) + abs(right - self.at_zero) > 1e-3 * self.scale:
+            return math.nan, math.nan
+        below, above = self._slopes(np.array([-step, step]))
+        return float(below), float(above)
 
     @cached_property
     def falls_at_zero(self) -> bool:
-        """Whether l'(0) exists and is negative: the same quotient on both sides, at two steps."""
-        quotients = np.array([*self.slopes_at_zero, *self._quotients(1e-4)])
-        return bool(quotients.max() < 0 and np.ptp(quotients) <= 1e-2 * -quotients.min())
+        """Whether l'(0) exists and is negative."""
+        left, right = self.slopes_at_zero
+        return left < 0 and right < 0 and abs(left - right) <= 1e-6 * abs(left)
 
     @cached_property
     def calibrated(self) -> Verdict:
@@ -245,17 +270,16 @@ class _Analysis:
 
     @cached_property
     def _calibrated_by_definition(self) -> Verdict:
-        for eta in self._etas:
-            best, wrong = conditional_infima(self.loss, eta)
-            if math.isnan(best.value) or math.isnan(wrong.value):
-                return Verdict("cannot tell", f"the infima of the conditional risk at eta = {eta:g} cannot be read off")
-            if not wrong.value > best.value + _TOLERANCE * self.scale:
-                return Verdict(
-                    "no", "definition: a wrong sign is as good", f"H⁻({eta:g}) = {wrong.value:.6g} = H({eta:g})"
-                )
-        return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {len(self._etas)} values of eta")
-
-    _etas = tuple(round(0.5 + side * step / 40, 3) for step in range(1, 20) for side in (-1, 1))
+        etas = np.concatenate([[0.0], _ETAS, [1.0]])
+        best, _, wrong, _ = all_infima(self.loss, etas)
+        if np.isnan(best).any() or np.isnan(wrong).any():
+            eta = etas[np.isnan(best) | np.isnan(wrong)][0]
+            return Verdict("cannot tell", f"the infima of the conditional risk at eta = {eta:g} cannot be read off")
+        equal = ~(wrong > best + 1e-12 * self.scale)
+        if equal.any():
+            eta, h = etas[equal][0], best[equal][0]
+            return Verdict("no", "definition: a wrong sign is as good", f"H⁻({eta:g}) = {h:.6g} = H({eta:g})")
+        return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {len(etas)} values of eta from 0 to 1")
 
     @cached_property
     def excess_risk_constant(self) -> float | None:
@@ -282,20 +306,20 @@ class _Analysis:
         return Verdict(self.calibrated.answer, "a bound exists exactly for a calibrated loss (Bartlett et al., 2006)")
 
     @cached_property
-    def _minimisers(self) -> list[tuple[float, float]]:
-        return [(eta, minimiser(self.loss, eta)) for eta in (0.6, 0.7, 0.8, 0.9, 0.95)]
+    def _minimisers(self) -> Array:
+        """f* at the etas above 1/2; the conditional risk mirrors it below."""
+        return minimisers(self.loss, _UPPER)
 
     @cached_property
     def bayes_scale(self) -> float | None:
         """M, if f*(eta) = M sign(eta - 1/2)."""
+        if not self.calibrated:
+            return None
         if self.symmetric:
-            if not self.calibrated:
-                return None
-            return math.inf if not self.infimum_positive.attained else self.infimum_positive.at
-        found = [at for _, at in self._minimisers]
-        mirrored = minimiser(self.loss, 0.2)
-        same = all(at == found[0] or abs(at - found[0]) <= 1e-6 * abs(found[0]) for at in [*found, -mirrored])
-        return found[0] if same and found[0] > 0 else None
+            return self.infimum_positive.at
+        found = self._minimisers
+        same = np.isinf(found).all() or (np.isfinite(found).all() and np.ptp(found) <= 1e-6 * np.abs(found).max())
+        return float(found[len(found) // 2]) if same and found[0] > 0 else None
 
     @cached_property
     def recovers_eta(self) -> Verdict:
@@ -303,19 +327,23 @@ class _Analysis:
             return Verdict(
                 "no", "theorem 8: f*(eta) = M sign(eta - 1/2) knows only whether eta > 1/2", "eta = 0.6 and 0.9"
             )
-        if any(math.isnan(at) for _, at in self._minimisers):
+        etas, at = _UPPER, self._minimisers
+        if np.isnan(at).any():
             return Verdict("cannot tell", "the minimiser of the conditional risk cannot be read off")
-        pairs = pairwise(self._minimisers)
-        for (eta, at), (next_eta, next_at) in pairs:
-            if not next_at > at + 1e-6 * max(1.0, abs(at)):
-                return Verdict(
-                    "no",
-                    "f* takes one value at several eta",
-                    f"f*({eta:g}) = {at:.4g}, f*({next_eta:g}) = {next_at:.4g}",
-                )
-        known = ", ".join(f"f*({eta:g}) = {at:.4g}" for eta, at in self._minimisers[1:4])
-        link = self.loss.properties.minimiser.formula if self.loss.properties else None
-        return Verdict("yes", f"f* increases strictly: {link + '; ' if link else ''}{known}")
+        with np.errstate(invalid="ignore"):
+            flat = ~(np.diff(at) > 1e-7 * np.maximum(self.unit, np.abs(at[1:])) * np.diff(etas))
+        if flat.any():
+            i = int(np.argmax(flat))
+            same = f"f*({etas[i]:g}) = {at[i]:.4g}, f*({etas[i + 1]:g}) = {at[i + 1]:.4g}"
+            return Verdict("no", "f* takes one value at several eta", same)
+        known = ", ".join(f"f*({eta:g}) = {float(np.interp(eta, etas, at)):.4g}" for eta in (0.7, 0.8, 0.9))
+        return Verdict("yes", f"f* increases strictly: {self.link + '; ' if self.link else ''}{known}")
+
+    @cached_property
+    def link(self) -> str | None:
+        """The formula of f* that the loss claims, where it holds."""
+        claims = self.loss.properties
+        return claims.minimiser.formula if claims and not self._wrong_minimiser(claims) else None
 
     @cached_property
     def auc_consistent(self) -> Verdict:
@@ -342,7 +370,7 @@ class _Analysis:
                 "yes",
                 "f*(eta) is a multiple of logit(eta), so that f* minimises the conditional risk of every pair at once",
             )
-        found = three_points(self.loss, corners)
+        found = three_points(self.loss, (*corners, *self.loss.breakpoints))
         if found is not None:
             return Verdict(
                 "no",
@@ -353,37 +381,33 @@ class _Analysis:
 
     @cached_property
     def _is_quadratic(self) -> bool:
-        values = self.function(np.arange(-20.0, 21.0))
-        third = np.abs(np.diff(values, 3)).max()
-        return bool(third <= 1e-9 * np.abs(values).max() < math.inf and np.abs(np.diff(values, 2)).min() > 0)
+        z, values = self.margins[self.near] / self.unit, self.values[self.near]
+        at = np.searchsorted(z, (-2.0, 0.0, 2.0))
+        fitted = np.polynomial.Polynomial.fit(z[at], values[at], 2)
+        return bool((np.abs(fitted(z) - values) <= self._rounding(values)).all() and fitted.convert().coef[-1] > 0)
 
     @cached_property
     def _has_logit_link(self) -> bool:
-        logits = np.array([Logit()(_double(eta)).item() for eta, _ in self._minimisers])
-        ratios = np.array([at for _, at in self._minimisers]) / logits
-        return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-5 * ratios[0])
+        logits = torch.logit(_double(_UPPER)).numpy()
+        with np.errstate(invalid="ignore"):
+            ratios = self._minimisers / logits
+            return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-4 * ratios[-1])
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps: where the loss's derivative changes most, bisected."""
-        if self.loss.breakpoints:
-            smooth = isinstance(self.loss.structure, Piecewise) and all(
-                kink.power == 2 for kink in self.loss.structure.kinks
-            )
-            return () if smooth else self.loss.breakpoints
-        found = set()
-        grid = np.arange(-1000, 1001) / 100 + 0.00314  # off the round numbers, where corners like to be
-        slopes = self._slopes(grid)
-        for cell in np.argsort(-np.abs(np.diff(slopes)))[:8]:
-            low, high = float(grid[cell]), float(grid[cell + 1])
-            for _ in range(40):
-                middle = (low + high) / 2
-                left, centre, right = self._slopes(np.array([low, middle, high]))
-                low, high = (low, middle) if abs(centre - left) >= abs(right - centre) else (middle, high)
-            left, right = self._slopes(np.array([low, high]))
-            if abs(right - left) > 1e-4 * (1e-300 + np.abs(slopes).max()):
-                found.add(round((low + high) / 2, 8))
-        return tuple(sorted(found))
+        """Margins at which the slope jumps: every gap between probes bisected towards where the slope changes more."""
+        offset = 0.00314 * self.unit  # off the round numbers, where corners like to be
+        grid = self.margins[np.abs(self.margins) <= 1e3 * self.unit] + offset
+        low, high = grid[:-1], grid[1:]
+        for _ in range(50):
+            middle = (low + high) / 2
+            left, centre, right = self._slopes(low), self._slopes(middle), self._slopes(high)
+            in_left = np.abs(centre - left) >= np.abs(right - centre)
+            low, high = np.where(in_left, low, middle), np.where(in_left, middle, high)
+        left, right = self._slopes(low), self._slopes(high)
+        steep = np.abs(self._slopes(self.unit * np.array([-1.0, 0.1, 1.0]))).max()
+        jumps = np.abs(right - left) > 1e-6 * (np.abs(left) + np.abs(right) + steep)
+        return tuple(sorted({float(f"{z:.9g}") for z in (low + high)[jumps] / 2}))
 
     def _slopes(self, z: Array) -> Array:
         slopes: Array = self.loss.derivative(_double(z)).detach().numpy()
@@ -392,37 +416,39 @@ class _Analysis:
     @cached_property
     def disagreements(self) -> tuple[str, ...]:
         claims = self.loss.properties
-        if claims is None:
-            return ()
-        found: list[str] = []
-        for name, verdict in (
-            ("convex", self.convex),
-            ("non_increasing", self.non_increasing),
-            ("bounded", self.bounded),
-        ):
-            if verdict.answer != "cannot tell" and bool(verdict) != getattr(claims, name):
-                found.append(f"{name} is claimed {getattr(claims, name)}, but {verdict}")
-        constant = 2 * self.at_zero if self.symmetric else None
-        if not _same(claims.symmetric_constant, constant):
-            found.append(f"symmetric_constant is claimed {claims.symmetric_constant}, but {self.symmetric}")
-        if not _same(claims.symmetric_radius, self.symmetric_radius):
-            found.append(
-                f"symmetric_radius is claimed {claims.symmetric_radius:g}, but {self.symmetric_radius:g} is found"
-            )
-        if claims.minimiser.recovers_eta != bool(self.recovers_eta) and self.recovers_eta.answer != "cannot tell":
-            found.append(f"recovers eta is claimed {claims.minimiser.recovers_eta}, but {self.recovers_eta}")
-        for eta in (0.1, 0.3, 0.7, 0.9):
-            claimed, at = float(claims.minimiser(_double(eta))), minimiser(self.loss, eta)
-            if not (claimed == at or abs(claimed - at) <= 1e-5 * max(1.0, abs(at))):
-                found.append(f"f*({eta:g}) is claimed {claimed:g}, but {at:g} is found")
+        found = list(self._wrong_claims(claims)) if claims else []
         if callable(self.loss.structure):
-            z = self.margins[np.abs(self.margins) <= 100]
+            z = self.margins[self.near]
             built, value = self.loss.structure(_double(z)).numpy(), self.function(z)
             off = np.abs(built - value) > 1e-9 * (self.scale + np.abs(value))
             if off.any():
-                at = float(z[int(np.argmax(off))])
-                found.append(f"structure gives another value than the loss at z = {at:g}")
+                found.append(f"structure gives another value than the loss at z = {float(z[int(np.argmax(off))]):g}")
         return tuple(found)
+
+    def _wrong_claims(self, claims: Properties) -> Iterator[str]:
+        for name in ("convex", "non_increasing", "bounded"):
+            verdict: Verdict = getattr(self, name)
+            if verdict.answer != "cannot tell" and bool(verdict) != getattr(claims, name):
+                yield f"{name} is claimed {getattr(claims, name)}, but {verdict}"
+        constant = 2 * self.at_zero if self.symmetric else None
+        if not _same(claims.symmetric_constant, constant):
+            yield f"symmetric_constant is claimed {claims.symmetric_constant}, but {self.symmetric}"
+        if not _same(claims.symmetric_radius, self.symmetric_radius):
+            yield f"symmetric_radius is claimed {claims.symmetric_radius:g}, but {self.symmetric_radius:g} is found"
+        if claims.minimiser.recovers_eta != bool(self.recovers_eta) and self.recovers_eta.answer != "cannot tell":
+            yield f"recovers eta is claimed {claims.minimiser.recovers_eta}, but {self.recovers_eta}"
+        if wrong := self._wrong_minimiser(claims):
+            yield wrong
+
+    def _wrong_minimiser(self, claims: Properties) -> str | None:
+        etas = np.array([0.1, 0.3, 0.7, 0.9])
+        for eta, claimed, at in zip(
+            etas, claims.minimiser(_double(etas)).tolist(), minimisers(self.loss, etas), strict=True
+        ):
+            near = claimed == at or abs(claimed - at) <= 1e-5 * max(self.unit, abs(claimed))
+            if not near and not math.isnan(at):
+                return f"f*({eta:g}) is claimed {claimed:g}, but {at:g} is found"
+        return None
 
 
 def _double(values: Array | float) -> torch.Tensor:
@@ -432,7 +458,7 @@ def _double(values: Array | float) -> torch.Tensor:
 def _same(claimed: float | None, found: float | None) -> bool:
     if claimed is None or found is None:
         return claimed is found
-    return claimed == found or abs(claimed - found) <= 1e-6 * max(1.0, abs(found))
+    return claimed == found or (math.isfinite(found) and abs(claimed - found) <= 1e-6 * abs(claimed))
 
 
 def _tuple(numbers: tuple[float, ...]) -> str:

@@ -1,4 +1,8 @@
-"""The conditional risk C(eta, a) = eta l(a) + (1 - eta) l(-a): its infima, its minimiser and the psi-transform."""
+"""The conditional risk C(eta, a) = eta l(a) + (1 - eta) l(-a): its infima, its minimiser and the psi-transform.
+
+Everything is found from the loss's values, at margins that are multiples of the loss's own unit, so that l(z) and
+l(c z) get the same answers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,9 @@ from symloss.losses import Loss, LossLike, get_loss
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-_FAR: Array = np.geomspace(1e4, 1e12, 9)  # where limits at infinity are read off
+_SETTLED = 1e-9  # of the loss's range: what still moves at 1e12 units less than this is a limit
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_FAR: Array = np.geomspace(1e4, 1e12, 9)  # in units: where limits are read off
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,40 @@ def as_function(loss: Loss) -> Function:
     >>> as_function(get_loss("hinge"))(np.array([0.0, 2.0]))
     array([1., 0.])
     """
-    return lambda z: loss(torch.from_numpy(np.ascontiguousarray(z, dtype=np.float64))).detach().numpy()
+
+    def function(z: Array) -> Array:
+        with torch.no_grad():
+            values: Array = loss(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
+        return values
+
+    return function
+
+
+def unit(function: Function) -> float:
+    """Return the margin from which a loss is no longer a line through l(0): its own unit of length, 1 if it has none.
+
+    Examples
+    --------
+    >>> hinge = as_function(get_loss("hinge"))
+    >>> round(unit(lambda z: hinge(z / 16)) / unit(hinge), 6)
+    16.0
+    """
+    z = 2.0 ** (np.arange(-400, 401) / 8)
+    with np.errstate(all="ignore"):
+        there, back, middle = function(z), function(-z), float(function(np.zeros(1))[0])
+        odd, even = there - back, there + back - 2 * middle
+        # Below, rounding hides both parts; quotients of what it hides mean nothing.
+        seen = np.abs(odd) > 1e6 * _ROUNDING * (np.abs(there) + np.abs(back) + abs(middle))
+        start = int(np.argmax(seen))
+        bent = np.abs(odd / z - odd[start] / z[start]) > 0.1 * np.abs(odd[start] / z[start])
+        turned = np.abs(even) > 0.1 * np.abs(odd)
+        departs = seen & (bent | turned) & (np.arange(len(z)) > start)
+    first = int(np.argmax(departs))
+    return float(z[first]) if departs.any() and first > start + 1 else 1.0
 
 
 def probes(loss: Loss) -> Array:
-    """Return positive margins at which to examine a loss: dense near 0, up to 1e4, on and beside its breakpoints.
+    """Return positive margins at which to examine a loss: dense near 0, up to 1e4 units, and around its breakpoints.
 
     Examples
     --------
@@ -60,55 +95,94 @@ def probes(loss: Loss) -> Array:
     """
     marks = np.abs(np.array([mark for mark in loss.breakpoints if mark], dtype=np.float64))
     beside = [marks * factor for factor in (0.5, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2)]
-    return np.unique(np.concatenate([np.arange(1, 1001) / 100, np.geomspace(1e-6, 1e4, 401), *beside]))
+    regular = np.concatenate([np.arange(1, 1001) / 100, np.geomspace(1e-6, 1e4, 401)])
+    return np.unique(np.concatenate([regular, unit(as_function(loss)) * regular, *beside]))
 
 
-def infimum(function: Function, margins: Array) -> Infimum:
-    """Return the infimum of a function over a half-line that ``margins`` probe, outwards from its end.
+def infima(loss: Loss, etas: Array, side: int, sign: int = 1) -> tuple[Array, Array]:
+    """Return, for each eta, the infimum of sign * C(eta, a) over a > 0 or a < 0, and where it is attained.
 
     Examples
     --------
-    >>> infimum(lambda z: (z - 2) ** 2, probes(get_loss("hinge"))).at
-    2.0
+    >>> values, at = infima(get_loss("hinge"), np.array([0.75, 1.0]), side=1)
+    >>> values.tolist(), at.tolist()
+    ([0.5, 0.0], [1.0, 1.0])
     """
-    side = float(np.sign(margins[-1]))
-    values, tail = function(margins), function(side * _FAR)
-    if np.isnan(values).any() or np.isnan(tail).any():
-        return Infimum(math.nan, math.nan)
-    near = values[(np.abs(margins) <= 10) & np.isfinite(values)]
-    tiny = 1e-9 * (float(np.ptp(near)) + abs(float(near[0])))
-    with np.errstate(invalid="ignore"):
-        drops = np.nan_to_num(-np.diff(tail), nan=0.0)  # infinity less infinity: no drop
-    if drops[-1] > tiny or (drops.max() > tiny and drops[-1] < -tiny):
-        # Not settled at 1e12: falling as fast as ever means without end, anything else means that we cannot tell.
-        endless = drops.min() > 0 and drops[-1] > drops[0] / 2
-        return Infimum(-math.inf, side * math.inf) if endless else Infimum(math.nan, math.nan)
-    at, value = _refined(function, margins, int(np.argmin(values)))
-    limit = float(tail[-1])
-    if limit < value - tiny or (limit <= value + tiny and _only_approached(values, margins, min(value, limit))):
-        return Infimum(min(value, limit), side * math.inf)
-    # Among many minimisers, name 1 if it is one of them.
-    return Infimum(value, side) if float(function(np.array([side]))[0]) <= value else Infimum(value, at)
+    function, margins = as_function(loss), side * probes(loss)
+    length = unit(function)
+
+    def risk(z: Array) -> Array:
+        """The conditional risks, (etas, margins)."""
+        there, back = function(z), function(-z)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = etas[:, None] * there + (1 - etas)[:, None] * back
+        only = np.where(etas[:, None] == 1, there, back)  # zero times infinity
+        return sign * np.where((etas[:, None] == 1) | (etas[:, None] == 0), only, total)
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _infima(risk, margins, side * length)
 
 
-def _refined(function: Function, margins: Array, best: int) -> tuple[float, float]:
-    from scipy.optimize import minimize_scalar
-
-    at, value = float(margins[best]), float(function(margins[best : best + 1])[0])
-    low, high = sorted((float(margins[max(best - 1, 0)]), float(margins[min(best + 1, len(margins) - 1)])))
-    found = minimize_scalar(
-        lambda z: float(function(np.array([z]))[0]), bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Array]:
+    values, tail = risk(margins), risk(direction * _FAR)
+    near = values[:, np.abs(margins) <= 10 * abs(direction)]
+    spread = np.where(np.isfinite(near), near, -np.inf).max(1) - np.where(np.isfinite(near), near, np.inf).min(1)
+    drops = np.nan_to_num(-np.diff(tail), nan=0.0)  # infinity less infinity: no drop
+    settled = _SETTLED * spread
+    moving = (drops[:, -1] > settled) | ((drops.max(1) > settled) & (drops[:, -1] < -settled))
+    endless = moving & (drops.min(1) > 0) & (drops[:, -1] > drops[:, 0] / 2)
+    best = np.nanargmin(np.where(np.isnan(values), np.inf, values), axis=1)
+    at, lowest = _refined(risk, margins, best)
+    limit = tail[:, -1]
+    close = 1e-13 * spread + _ROUNDING * np.abs(lowest)
+    approached = (limit < lowest - close) | (
+        (limit <= lowest + close) & _only_approached(values, margins, np.minimum(lowest, limit))
     )
-    return (float(found.x), float(found.fun)) if found.fun < value else (at, value)
+    one = np.sign(direction)
+    at = np.where(best == 0, one, at)  # lowest all the way to 0: name 1
+    value = np.where(approached, np.minimum(lowest, limit), lowest)
+    value, at = np.where(endless, -np.inf, value), np.where(approached | endless, one * np.inf, at)
+    unknown = np.isnan(values).any(1) | np.isnan(tail).any(1) | (moving & ~endless)
+    return np.where(unknown, np.nan, value), np.where(unknown, np.nan, at)
 
 
-def _only_approached(values: Array, margins: Array, limit: float) -> bool:
+def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Search between the neighbours of each lowest probe, by golden sections, for all etas at once."""
+    ratio = (math.sqrt(5) - 1) / 2
+    at = margins[best].astype(np.float64)
+    lowest = np.diagonal(risk(at)).copy()
+    low, high = (
+        margins[np.maximum(best - 1, 0)].astype(np.float64),
+        margins[np.minimum(best + 1, len(margins) - 1)].astype(np.float64),
+    )
+    for _ in range(70):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        at_left, at_right = np.diagonal(risk(left)), np.diagonal(risk(right))
+        for point, value in ((left, at_left), (right, at_right)):
+            better = value < lowest
+            at, lowest = np.where(better, point, at), np.where(better, value, lowest)
+        low, high = np.where(at_left < at_right, low, left), np.where(at_left < at_right, right, high)
+    # On a flat bottom, the end nearest to 0.
+    outer = np.minimum(best + 1, len(margins) - 1)
+    flat = np.diagonal(risk(margins[outer])) <= lowest
+    low, high = margins[np.maximum(best - 1, 0)].astype(np.float64), at
+    for _ in range(60):
+        middle = (low + high) / 2
+        reached = np.diagonal(risk(middle)) <= lowest
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    nearest = np.where(np.abs(high - margins[best]) <= _ROUNDING * np.abs(high), margins[best], high)
+    return np.where(flat, nearest, at), lowest
+
+
+def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.bool_]:
     """Whether the way to within 1e-9 of the limit keeps growing, as in an asymptote, rather than settling."""
-    height = float(values[0]) - limit
-    if not 0 < height < math.inf:
-        return False
-    first = [np.abs(margins[int(np.argmax(values <= limit + share * height))]) for share in (1e-3, 1e-6, 1e-9)]
-    return bool(first[2] - first[1] > 0.25 * (first[1] - first[0]) + 0.02 * first[1])
+    height = values[:, 0] - limit
+    first = [
+        np.abs(margins[np.argmax(values <= (limit + share * height)[:, None], axis=1)]) for share in (1e-3, 1e-6, 1e-9)
+    ]
+    growing = first[2] - first[1] > 0.25 * (first[1] - first[0]) + 0.02 * first[1]
+    asymptote: NDArray[np.bool_] = (height > 0) & np.isfinite(height) & growing
+    return asymptote
 
 
 def conditional_risk(loss: LossLike, eta: float, margins: Any) -> Array:
@@ -136,24 +210,28 @@ def conditional_infima(loss: LossLike, eta: float) -> tuple[Infimum, Infimum]:
     >>> best.value, best.at, wrong.value
     (0.5, 1.0, 1.0)
     """
-    loss = get_loss(loss)
-    z = probes(loss)
-
-    def risk(margins: Array) -> Array:
-        return conditional_risk(loss, eta, margins)
-
-    at_zero = Infimum(float(risk(np.zeros(1))[0]), 0.0)
-    positive, negative = infimum(risk, z), infimum(risk, -z)
-    sides = (positive, negative) if eta >= 0.5 else (negative, positive)
-    right, wrong = sides
-    wrong = _lower(at_zero, wrong)
-    return _lower(wrong, right), wrong
+    best, at, wrong, wrong_at = all_infima(get_loss(loss), np.array([eta]))
+    return Infimum(float(best[0]), float(at[0])), Infimum(float(wrong[0]), float(wrong_at[0]))
 
 
-def _lower(first: Infimum, second: Infimum) -> Infimum:
-    if math.isnan(first.value) or math.isnan(second.value):
-        return Infimum(math.nan, math.nan)
-    return second if second.value < first.value else first
+def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
+    """Return H and its minimisers, H⁻ and its minimisers, for many eta at once.
+
+    Examples
+    --------
+    >>> best, at, wrong, _ = all_infima(get_loss("ramp"), np.array([0.25, 0.75]))
+    >>> best.tolist(), at.tolist(), wrong.tolist()
+    ([0.25, 0.25], [-1.0, 1.0], [0.5, 0.5])
+    """
+    at_zero = conditional_risk(loss, 0.5, np.zeros(1))[0]
+    positive, negative = infima(loss, etas, 1), infima(loss, etas, -1)
+    upper = etas >= 0.5
+    right, right_at = (np.where(upper, p, n) for p, n in zip(positive, negative, strict=True))
+    wrong, wrong_at = (np.where(upper, n, p) for p, n in zip(positive, negative, strict=True))
+    below = ~(wrong >= at_zero)  # NaN stays
+    wrong, wrong_at = np.where(below, wrong, at_zero), np.where(below, wrong_at, 0.0)
+    lower = ~(right >= wrong)
+    return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
 
 
 def minimiser(loss: LossLike, eta: float) -> float:
@@ -164,38 +242,42 @@ def minimiser(loss: LossLike, eta: float) -> float:
     >>> minimiser("ramp", 0.9), minimiser("sigmoid", 0.9), round(minimiser("squared", 0.9), 6)
     (1.0, inf, 0.8)
     """
-    if eta == 0.5:
-        return 0.0
-    best, _ = conditional_infima(loss, eta)
-    return best.at
+    return float(minimisers(get_loss(loss), np.array([eta]))[0])
+
+
+def minimisers(loss: Loss, etas: Array) -> Array:
+    """Return f* at many eta; 0 at eta = 1/2.
+
+    Examples
+    --------
+    >>> minimisers(get_loss("hinge"), np.array([0.2, 0.5, 0.9])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return np.where(etas == 0.5, 0.0, all_infima(loss, etas)[1])
 
 
 def psi_transform(loss: LossLike, theta: Any) -> Array:
     """Return psi(theta), with psi(R01 - R01*) <= R_l - R_l*: the convex hull of H⁻ - H at (1 + theta) / 2.
 
-    For a symmetric loss psi is the line [inf over a <= 0 of l - inf over a > 0 of l] theta (theorem 7).
+    For a symmetric loss psi is the line [inf over a <= 0 of l - inf over a > 0 of l] theta (theorem 7). It is infinite
+    where H is.
 
     Examples
     --------
     >>> psi_transform("sigmoid", [0.0, 0.5, 1.0])
     array([0.  , 0.25, 0.5 ])
     """
-    theta = np.atleast_1d(np.asarray(theta, dtype=np.float64))
-    if not ((theta >= 0) & (theta <= 1)).all():
-        raise ValueError("theta must be between 0 and 1")
-    grid = np.unique(np.concatenate([np.linspace(0, 1, 41), theta]))
-    gaps = np.array([_gap(get_loss(loss), float(point)) for point in grid])
-    if not np.isfinite(gaps).all():
-        return np.where(theta == 0, 0.0, gaps[-1])
-    psi: Array = np.interp(theta, *_lower_hull(grid, gaps))
+    theta = np.asarray(theta, dtype=np.float64)
+    if theta.ndim > 1 or not ((theta >= 0) & (theta <= 1)).all():
+        raise ValueError(f"theta must be a number or a vector between 0 and 1, got {theta.tolist()}")
+    grid = np.unique(np.concatenate([np.linspace(0, 1, 41), np.atleast_1d(theta)]))
+    best, _, wrong, _ = all_infima(get_loss(loss), (1 + grid) / 2)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(grid == 0, 0.0, wrong - best)  # at eta = 1/2 either sign is right
+    finite = np.isfinite(gaps)
+    hull = np.interp(theta, *_lower_hull(grid[finite], gaps[finite]))
+    psi: Array = np.where(finite[np.searchsorted(grid, theta)], hull, np.nan if np.isnan(gaps).any() else np.inf)
     return psi
-
-
-def _gap(loss: Loss, theta: float) -> float:
-    if theta == 0:
-        return 0.0  # at eta = 1/2 either sign is right
-    best, wrong = conditional_infima(loss, (1 + theta) / 2)
-    return wrong.value - best.value
 
 
 def _lower_hull(x: Array, y: Array) -> tuple[Array, Array]:

@@ -164,7 +164,7 @@ def _side(scores: Any, weight: Any, name: str) -> tuple[Tensor, Tensor]:
     values = as_real(scores, name, torch.float64).detach()
     if values.ndim != 1 or not len(values) or not values.isfinite().all():
         raise ValueError(f"{name} must be a non-empty vector of finite scores, got shape {tuple(values.shape)}")
-    shares = torch.ones_like(values) if weight is None else check_weight(weight, values, f"{name}_weight").double()
+    shares = torch.ones_like(values) if weight is None else check_weight(weight, values, f"{name}_weight")
     if not shares.sum() > 0:
         raise ValueError(f"{name}_weight must have a positive sum")
     return values, shares / shares.sum()

@@ -52,6 +52,8 @@ class Report:
     M : float or None
         The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* is no such
         sign.
+    link : str or None
+        The formula of f* that the loss claims, if it holds.
     disagreements : tuple of str
         Claims of ``loss.properties`` that the checks contradict.
 
@@ -76,6 +78,7 @@ class Report:
     symmetric_interval: tuple[float, float]
     excess_risk_constant: float | None
     M: float | None
+    link: str | None
     disagreements: tuple[str, ...]
 
     @property
@@ -110,9 +113,8 @@ class Report:
         """f*(eta) in words: theorem 8's form, the loss's own claim, or values found numerically."""
         if self.M is not None:
             return "M sign(eta - 0.5), " + ("M unbounded" if math.isinf(self.M) else f"M = {self.M:g}")
-        properties = self.loss.properties
-        if properties is not None:
-            return properties.minimiser.formula
+        if self.link is not None:
+            return self.link
         return ", ".join(f"f*({eta:g}) = {self.minimiser(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
 
     def to_dict(self) -> dict[str, Any]:

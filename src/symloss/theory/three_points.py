@@ -52,22 +52,22 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     """
     loss = get_loss(loss)
     function = as_function(loss)
-    marks = {abs(mark) for mark in (loss.breakpoints if breakpoints is None else breakpoints)}
+    marks = _distances(loss.breakpoints, breakpoints or ())
     if not marks or not _linear_between(function, marks):
         return None
-    signed = {0.0, 1.0, -1.0, *marks, *(-mark for mark in marks)}  # 1 stands for a direction where 0 is the only mark
+    far = max(marks) or 1.0  # stands for a direction where 0 is the only mark
+    signed = {0.0, far, -far, *marks, *(-mark for mark in marks)}
     gaps = np.array(sorted({a + b for a in signed for b in signed} | {(a + b) / 2 for a in signed for b in signed}))
     first, second = (axis.ravel() for axis in np.meshgrid(gaps, gaps))
     ranks_by_eta = (first > 0) & (second > 0)
-    found = None
     for eta in _TRIPLES:
         risk = _pairwise_risk(function, eta, first, second)
         ranking, other = (float(risk[side].min()) for side in (ranks_by_eta, ~ranks_by_eta))
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
-        if other < ranking - 1e-9 * (1 + abs(ranking)):
+        if other < ranking - 1e-9 * abs(ranking):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
-            found = found or ThreePoints(eta, scores, other)
-    return found
+            return ThreePoints(eta, scores, other)
+    return None
 
 
 def _pairwise_risk(function: Function, eta: tuple[float, float, float], first: Array, second: Array) -> Array:
@@ -79,12 +79,19 @@ def _pairwise_risk(function: Function, eta: tuple[float, float, float], first: A
     return total
 
 
+def _distances(declared: tuple[float, ...], found: tuple[float, ...]) -> set[float]:
+    """The distances of the breakpoints from 0; one that was found may be a declared one with rounding."""
+    marks = {abs(mark) for mark in declared}
+    return marks | {abs(mark) for mark in found if all(abs(abs(mark) - other) > 1e-8 * other for other in marks)}
+
+
 def _linear_between(function: Function, marks: set[float]) -> bool:
     ends = sorted({0.0, *marks, *(-mark for mark in marks)})
-    ends = [ends[0] - 10, *ends, ends[-1] + 10]
+    beyond = 10 * ends[-1] or 10.0
+    ends = [ends[0] - beyond, *ends, ends[-1] + beyond]
     inside = np.linspace(0.01, 0.99, 9)
     for low, high in pairwise(ends):
         values = function(low + (high - low) * inside)
-        if np.abs(np.diff(values, 2)).max() > 1e-9 * (1 + np.abs(values).max()):
+        if not np.abs(np.diff(values, 2)).max() <= 1e-9 * np.abs(values).max():
             return False
     return True
