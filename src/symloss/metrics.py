@@ -104,8 +104,8 @@ def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float
     -----
     The interval for the corrupted AUC joins two, is mapped by corollary 2 and kept inside [0, 1]: DeLong's on the logit
     scale, with Student's quantile at the degrees of freedom that the two classes' variances have; and the score
-    interval with Hanley and McNeil's variance (Newcombe, 2006), which also holds where few points of a class are ranked wrongly,
-    or none, and DeLong's variance is too small or zero.
+    interval with Hanley and McNeil's variance (Newcombe, 2006), which also holds where few points of a class are ranked
+    wrongly, or none, and DeLong's variance is too small or zero.
 
     Examples
     --------
