@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symloss as sl
+from symloss.losses import Analytic, Kink, Piecewise
 from symloss.pairwise import tiles
 
 LOSSES = sl.list_losses()
@@ -31,7 +32,7 @@ def test_tiles_are_the_matrix(name, dtype, monkeypatch):
     pos = torch.randn(3, 1, 23, dtype=dtype, requires_grad=True)
     neg = torch.randn(2, 17, dtype=dtype, requires_grad=True)
     w, v = torch.rand(23, dtype=dtype), torch.rand(2, 17, dtype=dtype)
-    value = sl.pairwise_risk(pos, neg, name, w, v)
+    value = sl.pairwise_risk(pos, neg, name, w, v, method="tiles")
     expected, grad_pos, grad_neg = matrix(pos.detach(), neg.detach(), name, w, v)
     rtol = 2e-7 if dtype == torch.float32 else 1e-12
     assert value.shape == (3, 2)
@@ -42,12 +43,205 @@ def test_tiles_are_the_matrix(name, dtype, monkeypatch):
         assert (gradient.double() - exact).abs().max() <= rtol * exact.abs().max()
 
 
+def cauchy(k, n):
+    return torch.randn(k, n) / torch.randn(k, n)
+
+
+def outliers(k, n):
+    return torch.cat([torch.randn(k, n - 2), torch.full((k, 1), 1e6), torch.full((k, 1), -1e6)], 1)
+
+
+SHAPES = {
+    "normal": lambda k, n: torch.randn(k, n),
+    "wide": lambda k, n: 30 * torch.randn(k, n),
+    "offset": lambda k, n: torch.randn(k, n) + 1e4,
+    "tied": lambda k, n: torch.full((k, n), 0.5),
+    "integers": lambda k, n: torch.randint(-3, 4, (k, n)).float(),
+    "quarters": lambda k, n: torch.randint(-8, 9, (k, n)) / 4.0,
+    "cauchy": cauchy,
+    "outliers": outliers,
+    "long": lambda k, n: 1e6 * torch.rand(k, n),
+    "two clusters": lambda k, n: torch.randn(k, n) + 500.0 * torch.randint(0, 2, (k, n)),
+}
+STRUCTURED = [*LOSSES, sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
+
+
+def off_by(found, exact):
+    return ((found.double() - exact).abs().max() / exact.abs().max().clamp(min=1e-290)).item()
+
+
+def compare(pos, neg, loss, w=None, v=None, method="structure"):
+    """The largest relative error of the value and of both gradients, against the float64 matrix."""
+    pos, neg = pos.detach().requires_grad_(), neg.detach().requires_grad_()
+    value = sl.pairwise_risk(pos, neg, loss, w, v, method=method)
+    gradients = torch.autograd.grad(value.sum(), (pos, neg))
+    return max(map(off_by, (value, *gradients), matrix(pos.detach(), neg.detach(), loss, w, v)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_structure_is_the_matrix(loss, shape, dtype, weighted):
+    if loss == "exponential" and shape in ("wide", "cauchy", "outliers", "long", "two clusters"):
+        pytest.skip("the exponential overflows")
+    pos, neg = SHAPES[shape](3, 90).to(dtype), SHAPES[shape](3, 70).to(dtype)
+    w, v = (torch.rand(3, 90), torch.rand(70)) if weighted else (None, None)
+    assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_auto_is_exact_on_both_sides_of_its_threshold(loss):
+    for n in (200, 300, 2500):
+        assert compare(torch.randn(n), torch.randn(n - 7), loss, method="auto") <= 2e-7
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "savage"])
+def test_separated_classes_keep_their_digits(name, side):
+    pos, neg = side * (10 + 3 * torch.rand(2, 300)), side * (-10 - 2 * torch.rand(2, 250))
+    assert compare(pos.double(), neg.double(), name) <= 1e-11
+    assert compare(pos, neg, name) <= 2e-7 or name == "savage"  # whose slope, exp(-80), float32 does not hold
+
+
+@given(data=st.data())
+def test_adversarial_scores(data):
+    loss = data.draw(st.sampled_from(STRUCTURED))
+    width = data.draw(st.sampled_from([1.0, 8.0, 40.0] if loss == "exponential" else [1.0, 40.0, 1e3, 1e6]))
+    # Half precision: no difference of two scores is rounded, so the reference decides every corner exactly.
+    score = st.floats(-1, 1, width=16).map(lambda x: width * x) | st.sampled_from(
+        [0.0, -0.0, 1.0, -1.0, 0.5, 50.0, 51.0]
+    )
+    pos, neg = (
+        torch.tensor(data.draw(st.lists(score, min_size=1, max_size=40)), dtype=torch.float32) for _ in range(2)
+    )
+    dtype = data.draw(st.sampled_from([torch.float32, torch.float64]))
+    error = compare(pos.to(dtype), neg.to(dtype), loss)
+    exact = matrix(pos, neg, loss)
+    tiny = max(part.abs().max().item() for part in exact[1:]) < 1e-9  # gradients below what the grid resolves
+    assert error <= (2e-7 if dtype == torch.float32 else 1e-11) or tiny
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_batched_is_one_by_one(loss):
+    pos, neg = torch.randn(7, 60) * torch.logspace(-2, 1, 7)[:, None], torch.randn(7, 50)
+    together = sl.pairwise_risk(pos, neg, loss, method="structure")
+    alone = torch.stack([sl.pairwise_risk(p, n, loss, method="structure") for p, n in zip(pos, neg, strict=True)])
+    torch.testing.assert_close(together, alone, rtol=2e-7, atol=0)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_weights_are_repetitions_in_every_algorithm(loss):
+    pos, neg = torch.randn(40, dtype=torch.float64), torch.randn(30, dtype=torch.float64)
+    w, v = torch.randint(0, 4, (40,)), torch.randint(0, 4, (30,))
+    weighted = sl.pairwise_risk(pos, neg, loss, w, v, method="structure")
+    repeated = sl.pairwise_risk(pos.repeat_interleave(w), neg.repeat_interleave(v), loss, method="structure")
+    torch.testing.assert_close(weighted, repeated, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_stray_points_without_weight(loss):
+    pos, neg = torch.randn(60), torch.randn(50)
+    w, v = torch.ones(60), torch.ones(50)
+    w[3], v[4] = 0.0, 0.0
+    expected = sl.pairwise_risk(torch.cat([pos[:3], pos[4:]]), torch.cat([neg[:4], neg[5:]]), loss, method="structure")
+    pos[3], neg[4] = -1e30, 1e30
+    leaf = pos.requires_grad_()
+    value = sl.pairwise_risk(leaf, neg, loss, w, v, method="structure")
+    torch.testing.assert_close(value, expected, rtol=2e-7, atol=0)
+    value.backward()
+    assert leaf.grad[3] == 0
+    assert leaf.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("sides", ["pos", "neg", "both"])
+def test_what_is_not_finite_spreads_as_in_the_matrix(loss, special, sides):
+    pos, neg = torch.randn(2, 40, dtype=torch.float64), torch.randn(2, 30, dtype=torch.float64)
+    if sides != "neg":
+        pos[0, 5] = pos[0, 9] = special
+    if sides != "pos":
+        neg[0, 7] = special
+    leaves = [pos.clone().requires_grad_(), neg.clone().requires_grad_()]
+    value = sl.pairwise_risk(*leaves, loss, method="structure")
+    gradients = torch.autograd.grad(value.sum(), leaves)
+    for found, exact in zip((value, *gradients), matrix(pos, neg, loss), strict=True):
+        torch.testing.assert_close(found, exact, rtol=1e-11, atol=1e-13, equal_nan=True)
+
+
+def test_a_new_loss_with_a_declared_structure_is_fast_at_once():
+    class Trapezium(sl.Loss):
+        structure = Piecewise(
+            coefficients=(0.5,),
+            kinks=(
+                Kink(-2.0, 0.25),
+                Kink(-1.0, -0.5),
+                Kink(1.0, 0.5),
+                Kink(2.0, -0.25),
+                Kink(0.5, 0.1, 2),
+                Kink(0.0, 0.2, 0),
+            ),
+        )
+
+        def value(self, z):
+            return self.structure(z)
+
+        def slope(self, z):
+            kinks = self.structure.kinks
+            slopes = sum(-k.weight * torch.heaviside(k.where - z, z.new_tensor(0.5)) for k in kinks if k.power == 1)
+            return slopes - sum(2 * k.weight * (k.where - z).clamp(min=0) for k in kinks if k.power == 2)
+
+    class Curved(sl.Loss):
+        structure = Piecewise(coefficients=(1.0, -2.0, 1.0), kinks=(Kink(1.0, 0.5),))
+
+        def value(self, z):
+            return self.structure(z)
+
+        def slope(self, z):
+            return 2 * z - 2 - 0.5 * torch.heaviside(1 - z, z.new_tensor(0.5))
+
+    class Tanh(sl.Loss):
+        structure = Analytic(
+            pole_distance=math.pi / 2, left=(1.0, 0.0), right=(-1.0, 0.0), left_rate=2.0, right_rate=2.0
+        )
+
+        def value(self, z):
+            return -torch.tanh(z)
+
+    for loss in (Trapezium(), Curved(), Tanh()):
+        for shape in ("normal", "quarters", "wide"):
+            assert compare(SHAPES[shape](2, 80), SHAPES[shape](2, 70), loss) <= 2e-7
+
+
+def test_deterministic_algorithms():
+    torch.use_deterministic_algorithms(True)
+    try:
+        pos, neg = torch.randn(500), torch.randn(400)
+        for name in LOSSES:
+            first = sl.pairwise_risk(pos, neg, name, method="structure")
+            assert first == sl.pairwise_risk(pos, neg, name, method="structure")
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_blocks_cover_long_rows():
+    """Sizes beyond one block, against tiles: carries from block to block, and ties across their border."""
+    pos, neg = torch.randint(-4000, 4000, (70_001,)) / 1000.0, torch.randint(-4000, 4000, (257,)) / 1000.0
+    for loss in STRUCTURED:
+        expected = sl.pairwise_risk(pos.double(), neg.double(), loss, method="tiles")
+        torch.testing.assert_close(
+            sl.pairwise_risk(pos, neg, loss, method="structure").double(), expected, rtol=2e-7, atol=0
+        )
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @given(data=st.data())
 def test_shift_permutation_repetition(name, data):
     draw = st.lists(st.integers(-64, 64).map(lambda k: k / 16), min_size=1, max_size=9)
     pos, neg = (torch.tensor(data.draw(draw), dtype=torch.float64) for _ in range(2))
     value = sl.pairwise_risk(pos, neg, name)
+    torch.testing.assert_close(sl.pairwise_risk(pos, neg, name, method="structure"), value, rtol=1e-11, atol=1e-13)
     shift = data.draw(st.sampled_from([-1e4, 0.25, 1e4]))
     torch.testing.assert_close(sl.pairwise_risk(pos + shift, neg + shift, name), value, rtol=1e-12, atol=1e-13)
     torch.testing.assert_close(sl.pairwise_risk(pos.flip(0), neg.flip(0), name), value, rtol=1e-12, atol=1e-13)
@@ -59,7 +253,7 @@ def test_shift_permutation_repetition(name, data):
 def test_memory_stays_linear():
     pos, neg = torch.randn(3000), torch.randn(3000)
     with torch.autograd.profiler.profile(profile_memory=True) as profile:
-        sl.pairwise_risk(pos, neg, "sigmoid")
+        sl.pairwise_risk(pos, neg, "sigmoid", method="tiles")
     largest = max(event.self_cpu_memory_usage for event in profile.function_events)
     assert largest < 3000 * 3000 * 8 / 10
 
@@ -107,7 +301,7 @@ def test_differentiating_twice_raises():
         ((torch.zeros(2), torch.zeros(2), "sigmoid", None, -torch.ones(2)), "neg_weight must hold finite numbers >= 0"),
         (
             (torch.zeros(2), torch.zeros(2), "sigmoid", None, None, "fast"),
-            "method must be one of auto, tiles, got 'fast'",
+            "method must be one of auto, structure, tiles, got 'fast'",
         ),
     ],
 )

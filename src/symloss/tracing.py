@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -51,6 +52,20 @@ def concrete(condition: Tensor) -> bool | None:
         if "vmap" in str(error):
             return None
         raise
+
+
+def remember_signature(function: type[torch.autograd.Function]) -> None:
+    """Keep the signature of ``forward``, which PyTorch otherwise works out anew, slowly, at every call.
+
+    Examples
+    --------
+    >>> class Twice(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(x):
+    ...         return 2 * x
+    >>> remember_signature(Twice)
+    """
+    function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]
 
 
 def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:

@@ -44,6 +44,8 @@ _BUILT_IN: dict[str, type[Loss]] = {
     )
 }
 
+_DEFAULTS = {name: loss() for name, loss in _BUILT_IN.items()}  # immutable, so one of each will do
+
 LossLike = str | Loss | type[Loss] | Callable[[Tensor], Tensor]
 
 
@@ -78,6 +80,8 @@ def get_loss(loss: LossLike, **parameters: Any) -> Loss:
     if isinstance(loss, str):
         if loss not in _BUILT_IN:
             raise ValueError(f"unknown loss {loss!r}; known losses: {', '.join(_BUILT_IN)}")
+        if not parameters:
+            return _DEFAULTS[loss]
         loss = _BUILT_IN[loss]
     if isinstance(loss, type):
         if not issubclass(loss, Loss):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from symloss.losses.minimiser import Minimiser
 from symloss.losses.structure import Piecewise, Structure
-from symloss.tracing import as_tensor
+from symloss.tracing import as_tensor, remember_signature
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,9 @@ class _WithSlope(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (z,) = ctx.saved_tensors
         return grad * ctx.loss.slope(z), None
+
+
+remember_signature(_WithSlope)
 
 
 @dataclass(frozen=True)

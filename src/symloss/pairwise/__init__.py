@@ -9,13 +9,13 @@ from torch import Tensor
 
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.losses.base import as_real
-from symloss.pairwise.tiles import TiledPairMean
+from symloss.pairwise.engine import PairMean
 from symloss.tracing import concrete, eager
 
-_METHODS = ("auto", "tiles")
+_METHODS = ("auto", "structure", "tiles")
 
 
-@eager  # a graph break: the tile loops must not be unrolled into the graph
+@eager  # a graph break: the algorithms read values and loop over blocks
 def pairwise_risk(
     pos: Tensor,
     neg: Tensor,
@@ -34,8 +34,9 @@ def pairwise_risk(
         The margin loss l.
     pos_weight, neg_weight : Tensor, optional
         Non-negative weights of the scores' shapes; weight k counts as k repetitions.
-    method : {"auto", "tiles"}
-        The algorithm; ``"tiles"`` computes every pair, in O(n + m) memory.
+    method : {"auto", "structure", "tiles"}
+        ``"structure"`` is the near-linear algorithm for what the loss declares itself made of; ``"tiles"`` computes
+        every pair, in O(n + m) memory. ``"auto"`` takes tiles for few pairs, and for a loss that declares nothing.
 
     Returns
     -------
@@ -61,25 +62,28 @@ def pairwise_risk(
     for name, scores in (("pos", pos), ("neg", neg)):
         if scores.ndim == 0:
             raise ValueError(f"{name} must have shape (..., n), got a single number")
+    batch = _common_batch(pos, neg)
+    dtype = torch.promote_types(pos.dtype, neg.dtype)
+    pos_share, neg_share = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
+    pos, neg = _flat(pos.to(dtype), batch), _flat(neg.to(dtype), batch)
+    pos_share, neg_share = (None if share is None else _flat(share, batch) for share in (pos_share, neg_share))
+    value, _, _ = PairMean.apply(pos, neg, pos_share, neg_share, loss, method)  # type: ignore[no-untyped-call]
+    return cast(Tensor, value.reshape(batch).to(dtype))
+
+
+def _common_batch(pos: Tensor, neg: Tensor) -> torch.Size:
+    if pos.shape[:-1] == neg.shape[:-1]:
+        return pos.shape[:-1]
     try:
-        batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+        return torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
     except RuntimeError:
         raise ValueError(
             f"leading dimensions of pos and neg must broadcast, got {tuple(pos.shape)} and {tuple(neg.shape)}"
         ) from None
-    dtype = torch.promote_types(pos.dtype, neg.dtype)
-    precision = wide(pos)
-    flat = [
-        part.to(precision).expand(*batch, part.shape[-1]).reshape(batch.numel(), part.shape[-1])
-        for part in (
-            pos,
-            neg,
-            _shares(pos, pos_weight, "pos_weight"),
-            _shares(neg, neg_weight, "neg_weight"),
-        )
-    ]
-    value, _, _ = TiledPairMean.apply(*flat, loss)  # type: ignore[no-untyped-call]
-    return cast(Tensor, value.reshape(batch).to(dtype))
+
+
+def _flat(x: Tensor, batch: torch.Size) -> Tensor:
+    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
 
 
 def _check_constant(loss: Loss) -> None:
@@ -89,10 +93,10 @@ def _check_constant(loss: Loss) -> None:
         )
 
 
-def _shares(scores: Tensor, weight: Tensor | None, name: str) -> Tensor:
+def _shares(scores: Tensor, weight: Tensor | None, name: str) -> Tensor | None:
     """Return each score's share of its class: weights over their sum, or zeros where the sum is zero."""
     if weight is None:
-        return torch.full_like(scores, 1.0 / max(1, scores.shape[-1]), dtype=wide(scores))
+        return None
     weight = check_weight(weight, scores, name)
     total = weight.sum(-1, keepdim=True)
     return weight / torch.where(total > 0, total, 1.0)

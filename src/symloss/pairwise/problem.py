@@ -1,0 +1,79 @@
+"""All pairs of k independent problems: scores, shares, and the pieces in which to work through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Elements a step on a CPU: temporaries of this size stay in its cache, and touch no new page of memory.
+_BLOCK = 1 << 15
+
+Sums = tuple[Tensor, Tensor, Tensor]  # the value (k,), and its gradients (k, n) and (k, m) by pos and by neg
+
+
+@dataclass(frozen=True)
+class Side:
+    """The scores of one class, (k, n) in float32 or float64, and each score's share of its class; None is 1 / n."""
+
+    scores: Tensor
+    shares: Tensor | None = None
+
+    @property
+    def total(self) -> Tensor:
+        """The sum of the shares, (k, 1): 1, or 0 where the class has no weight."""
+        if self.shares is None:
+            return self.scores.new_full((self.scores.shape[0], 1), float(self.scores.shape[1] > 0), dtype=torch.float64)
+        return self.shares.sum(1, keepdim=True)
+
+    def row(self, row: int) -> Side:
+        """One of the problems."""
+        return Side(self.scores[row : row + 1], None if self.shares is None else self.shares[row : row + 1])
+
+    def without_strays(self) -> Side:
+        """Scores without weight moved onto one that counts, where they can neither widen a range nor overflow."""
+        if self.shares is None:
+            return self
+        heaviest = self.scores.gather(1, self.shares.argmax(1, keepdim=True))
+        return Side(torch.where(self.shares > 0, self.scores, heaviest), self.shares)
+
+    def where_counted(self, gradient: Tensor) -> Tensor:
+        """The gradient, but zero for scores without weight: zero times an infinite slope would be NaN."""
+        return gradient if self.shares is None else torch.where(self.shares > 0, gradient, 0.0)
+
+    def finite_part(self) -> Side:
+        """The same with no weight on scores that are not finite, moved onto a finite one."""
+        finite = self.scores.isfinite()
+        some = torch.where(finite, self.scores, torch.inf).amin(1, keepdim=True).nan_to_num(posinf=0.0)
+        return Side(torch.where(finite, self.scores, some), torch.where(finite, self.all_shares(), 0.0))
+
+    def group(self, special: float) -> tuple[Side, Tensor]:
+        """All scores that are NaN, or a given infinity, as one point of their weight; and which they are."""
+        members = self.scores.isnan() if special != special else self.scores == special
+        share = (self.all_shares() * members).sum(1, keepdim=True)
+        return Side(self.scores.new_full((self.scores.shape[0], 1), special), share), members
+
+    def all_shares(self) -> Tensor:
+        """The shares (k, n) in float64, also where they are all the same."""
+        if self.shares is None:
+            return torch.full_like(self.scores, 1.0 / self.scores.shape[1], dtype=torch.float64)
+        return self.shares
+
+    def share(self, rows: slice, columns: slice) -> Tensor | float:
+        """The shares of a block, as a number where they are all the same."""
+        return 1.0 / self.scores.shape[1] if self.shares is None else self.shares[rows, columns]
+
+
+def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Cut (k, n) scores into blocks of whole rows, or of parts of one row; a GPU takes all at once."""
+    k, n = scores.shape
+    if scores.device.type != "cpu" or k * n <= 2 * _BLOCK:
+        if k * n:
+            yield slice(0, k), slice(0, n)
+        return
+    height = max(1, _BLOCK // n)
+    for i in range(0, k, height):
+        for j in range(0, n, _BLOCK):
+            yield slice(i, min(i + height, k)), slice(j, min(j + _BLOCK, n))
