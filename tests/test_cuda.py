@@ -46,3 +46,31 @@ def test_under_cuda_autocast(module):
     value.backward()
     assert value.dtype == torch.float32
     assert model.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("method", ["structure", "tiles"])
+@pytest.mark.parametrize("name", sl.list_losses())
+def test_every_algorithm_on_the_device(name, method):
+    for dtype, rtol in ((torch.float32, 2e-7), (torch.float64, 1e-11)):
+        pos, neg = torch.randn(2, 700, dtype=dtype), torch.randint(-8, 9, (2, 600)).to(dtype) / 4
+        expected = sl.pairwise_risk(pos.double(), neg.double(), name, method="tiles")
+        found = sl.pairwise_risk(pos.cuda(), neg.cuda(), name, method=method).cpu().double()
+        assert (found - expected).abs().max() <= rtol * expected.abs().max()
+
+
+@pytest.mark.parametrize("name", sl.list_losses())
+def test_deterministic_on_the_device(name):
+    torch.use_deterministic_algorithms(True)
+    try:
+        pos, neg = torch.randn(5000, device="cuda"), torch.randn(4000, device="cuda")
+        first, second = (sl.pairwise_risk(pos, neg, name, method="structure") for _ in range(2))
+        assert first == second
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_under_compile_on_the_device():
+    loss = sl.AUCLoss("barrier_hinge")
+    scores, target = torch.randn(64, device="cuda", requires_grad=True), torch.arange(64, device="cuda") % 2
+    value = torch.compile(loss, backend="aot_eager")(scores, target)
+    torch.testing.assert_close(value, loss(scores, target))

@@ -63,6 +63,9 @@ def pairwise_risk(
         if scores.ndim == 0:
             raise ValueError(f"{name} must have shape (..., n), got a single number")
     batch = _common_batch(pos, neg)
+    if pos.device.type == "mps":  # which has no float64
+        w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
+        return pairwise_risk(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
     dtype = torch.promote_types(pos.dtype, neg.dtype)
     pos_share, neg_share = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
     pos, neg = _flat(pos.to(dtype), batch), _flat(neg.to(dtype), batch)
@@ -111,7 +114,7 @@ def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor
     >>> check_weight(torch.tensor([1, 2]), torch.zeros(2)).tolist()
     [0.5, 1.0]
     """
-    weight = as_real(weight, name, wide(scores)).to(scores.device)
+    weight = as_real(weight, name, torch.float64).to(scores.device)
     if weight.requires_grad:
         raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
     try:
@@ -125,18 +128,6 @@ def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor
         raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
     largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
     return weight / torch.where(largest > 0, largest, 1.0)  # sums of weights can neither overflow nor vanish
-
-
-def wide(scores: Tensor) -> torch.dtype:
-    """Return the precision to add up in: float64, or float32 on a device that has no other (MPS).
-
-    Examples
-    --------
-    >>> import torch
-    >>> wide(torch.zeros(2))
-    torch.float64
-    """
-    return torch.float32 if scores.device.type == "mps" else torch.float64
 
 
 __all__ = ["pairwise_risk"]

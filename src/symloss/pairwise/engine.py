@@ -16,15 +16,15 @@ from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.tiles import tiled
 from symloss.tracing import remember_signature
 
-# Up to so many pairs a problem, computing each of them is faster than being clever.
-_FEW_PAIRS = 1 << 16
+# Up to so many pairs in all, computing each of them is faster than being clever.
+_FEW_PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
     """Return the value and both gradients; scores may be anything, shares of a class sum to 1 or to 0."""
     if not pos.scores.shape[1] or not neg.scores.shape[1]:
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
-    few = pos.scores.shape[1] * neg.scores.shape[1] <= _FEW_PAIRS
+    few = pos.scores.numel() * neg.scores.shape[1] <= _FEW_PAIRS.get(pos.scores.device.type, 1 << 16)
     if method == "tiles" or loss.structure is None or (method == "auto" and few):
         return tiled(pos, neg, loss)
     if not bool((pos.scores.sum() + neg.scores.sum()).isfinite()) and not _all_finite(pos, neg):

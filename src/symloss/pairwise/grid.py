@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
+from symloss.pairwise.moments import polynomial
 from symloss.pairwise.problem import Side, Sums, blocks
 from symloss.pairwise.sparse import sparse
 
@@ -151,8 +152,6 @@ class _Tilt:
     def line(self, pos: Side, neg: Side) -> Tensor | float:
         if not (self.intercept or self.slope):
             return 0.0
-        from symloss.pairwise.moments import polynomial
-
         return polynomial(pos, neg, (self.intercept, self.slope))[0]
 
 

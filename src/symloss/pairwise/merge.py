@@ -39,11 +39,11 @@ def merge(pos: Side, neg: Side, where: float) -> tuple[Tensor, Ties | None]:
     for scores, shift, start in ((neg.scores, None, 0), (pos.scores, where, m)):
         for rows, columns in blocks(scores):
             here = slice(start + columns.start, start + columns.stop)
-            torch.add(_keys(scores[rows, columns], shift), _numbers(here, packed), out=packed[rows, here])
+            _pack(scores[rows, columns], shift, _numbers(here, packed), packed[rows, here])
     packed = _sorted(packed)
     crossings = []
     for rows, columns in blocks(packed):
-        found = _crossing(packed[rows, columns.start : columns.stop + 1], m).nonzero()
+        found = _crossings(packed[rows, columns.start : columns.stop + 1], m)
         if len(found):
             crossings.append(found + found.new_tensor([rows.start, columns.start]))
     ties = _ties(torch.cat(crossings), packed, packed, _NUMBER) if crossings else None
@@ -52,19 +52,20 @@ def merge(pos: Side, neg: Side, where: float) -> tuple[Tensor, Ties | None]:
     return packed, ties
 
 
-def _keys(scores: Tensor, shift: float | None) -> Tensor:
-    """Return a float's order-preserving integer, and the sign of what its rounding dropped, above the number's bits."""
+def _pack(scores: Tensor, shift: float | None, numbers: Tensor, out: Tensor) -> None:
+    """Write a float's order-preserving integer, and the sign of what rounding dropped, above the number's bits."""
     if shift is None:
-        return _integers(scores).bitwise_left_shift_(_BITS + 1)
+        torch.add(numbers, _integers(scores), alpha=2 << _BITS, out=out)
+        return
     exact = scores.double() - shift
     nearest = exact.float()
-    dropped = exact.sub_(nearest).sign_().mul_(1 << _BITS)
-    return _integers(nearest).bitwise_left_shift_(_BITS + 1).add_(dropped.long())
+    keys = _integers(nearest).mul_(2).add_(exact.sub_(nearest).sign_().to(torch.int64))
+    torch.add(numbers, keys, alpha=1 << _BITS, out=out)
 
 
 def _integers(values: Tensor) -> Tensor:
     bits = (values + 0.0).view(torch.int32)  # adding zero makes -0 and 0 the same
-    return (bits ^ ((bits >> 31) & 0x7FFFFFFF)).long()
+    return ((bits >> 31).bitwise_and_(0x7FFFFFFF)).bitwise_xor_(bits).long()
 
 
 def _sorted(packed: Tensor) -> Tensor:
@@ -74,10 +75,12 @@ def _sorted(packed: Tensor) -> Tensor:
     return torch.sort(packed, dim=1).values
 
 
-def _crossing(packed: Tensor, m: int) -> Tensor:
-    """Where a negative is followed by a positive of the same key."""
-    left, right = packed[:, :-1], packed[:, 1:]
-    return ((left ^ right) <= _NUMBER) & ((left & _NUMBER) < m) & ((right & _NUMBER) >= m)
+def _crossings(packed: Tensor, m: int) -> Tensor:
+    """Return (row, column) of each negative that is followed by a positive of the same key."""
+    same = ((packed[:, :-1] ^ packed[:, 1:]) <= _NUMBER).nonzero()
+    row, column = same.unbind(1)
+    crossing = ((packed[row, column] & _NUMBER) < m) & ((packed[row, column + 1] & _NUMBER) >= m)
+    return same[crossing]
 
 
 def _ties(crossings: Tensor, ordered: Tensor, order: Tensor, number: int) -> Ties | None:
