@@ -372,3 +372,16 @@ def test_trainable_losses():
     assert beta.grad is not None
     with pytest.raises(ValueError, match="detach them"):
         auc_risk(scores, target, loss)
+
+
+@pytest.mark.parametrize("risk", RISKS)
+def test_each_class_has_its_own_scale_of_weights(risk):
+    scores, target = torch.tensor([1.0, 0.5, -1.0, 2.0]).double(), torch.tensor([1, 0, 1, 0])
+    weight = torch.tensor([1e200, 1e-200, 1e200, 1e-200], dtype=torch.float64)
+    torch.testing.assert_close(risk(scores, target, "sigmoid", weight), risk(scores, target, "sigmoid"))
+
+
+def test_labels_that_do_not_fit_an_integer():
+    with pytest.raises(ValueError, match="labels must be"):
+        auc_risk(torch.zeros(2), np.array([2**64 - 1, 1], dtype=np.uint64))
+    assert auc_risk(np.array([1, 0], dtype=np.longdouble), [1, 0], "zero_one") == 0

@@ -323,6 +323,30 @@ class TestOwnLosses:
         assert theory.three_points("squared_hinge") is None
         assert theory.three_points("logistic", (1.0,)) is None
 
+    def test_what_rounding_hides_cannot_be_told(self):
+        for loss in (lambda z: 1e12 + torch.sigmoid(-z), sl.BarrierHinge(b=200, r=1e300)):
+            assert {verdict.answer for verdict in theory.analyze(loss).verdicts.values()} <= {
+                "cannot tell",
+                "no",
+                "yes",
+            }
+        assert theory.analyze(lambda z: 1e12 + torch.sigmoid(-z)).symmetric.answer == "cannot tell"
+        report = theory.analyze(sl.BarrierHinge(b=200, r=1e300))
+        assert report.bounded.answer != "yes"
+        assert report.auc_consistent.answer != "yes"
+
+    def test_far_steps_are_seen(self):
+        report = theory.analyze(lambda z: torch.sigmoid(-z) + (z > 2e4).double())
+        assert report.symmetric.answer == "no"
+        assert report.non_increasing.answer == "no"
+
+    def test_small_corners_and_weak_preferences(self):
+        smooth = lambda z: -torch.nn.functional.logsigmoid(z)  # noqa: E731
+        for loss in (lambda z: smooth(z) + 1e-4 * torch.relu(1 - z), lambda z: smooth(z) + 1e-6 * (z - 0.5).abs()):
+            assert theory.analyze(loss).recovers_eta.answer == "cannot tell"
+            assert theory.analyze(loss).auc_consistent.answer == "cannot tell"
+        assert not theory.analyze(lambda z: torch.sigmoid(-z) + 1e-4 * z.abs() / (1 + z.abs())).calibrated
+
     def test_constant(self):
         report = theory.analyze(lambda z: 0 * z + 3)
         assert report.K == 6

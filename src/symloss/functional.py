@@ -11,7 +11,7 @@ from torch import Tensor
 from symloss.labels import is_positive
 from symloss.losses import LossLike, get_loss
 from symloss.losses.base import as_real
-from symloss.pairwise import check_weight, pairwise_risk
+from symloss.pairwise import check_weight, fractions, pairwise_risk
 from symloss.tracing import concrete, eager
 
 
@@ -60,11 +60,11 @@ def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     elif scores.shape[-1]:
         # Points without weight are moved to a margin that counts: zero times an infinite loss would be NaN.
         margins = torch.where(weight > 0, margins, margins.gather(-1, weight.argmax(-1, keepdim=True)))
-    total_pos = (weight * positive).sum(-1, keepdim=True)
-    total_neg = (weight * ~positive).sum(-1, keepdim=True)
+    of_pos, of_neg = fractions(weight * positive), fractions(weight * ~positive)
+    total_pos, total_neg = of_pos.sum(-1, keepdim=True), of_neg.sum(-1, keepdim=True)
     _warn_if_missing(total_pos, total_neg, "the balanced-error risk uses the class that is there")
     total = torch.where(positive, total_pos, total_neg)
-    share = 0.5 * weight / torch.where(total > 0, total, 1.0)
+    share = 0.5 * torch.where(positive, of_pos, of_neg) / torch.where(total > 0, total, 1.0)
     return (share.to(scores.dtype) * get_loss(loss)(margins)).sum(-1)
 
 

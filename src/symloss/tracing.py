@@ -88,5 +88,8 @@ def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tenso
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be numbers, got {type(values).__name__} of dtype {array.dtype}")
-    native = np.dtype(np.int64) if array.dtype.kind in "iu" else array.dtype.newbyteorder("=")
-    return torch.from_numpy(array.astype(native))
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "f" and size <= 8:
+        return torch.from_numpy(array.astype(array.dtype.newbyteorder("=")))
+    plain = {"b": np.bool_, "i": np.int64, "u": np.int64 if size < 8 else np.float64, "f": np.float64}[kind]
+    return torch.from_numpy(array.astype(plain))

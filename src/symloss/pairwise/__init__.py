@@ -100,19 +100,19 @@ def _shares(scores: Tensor, weight: Tensor | None, name: str) -> Tensor | None:
     """Return each score's share of its class: weights over their sum, or zeros where the sum is zero."""
     if weight is None:
         return None
-    weight = check_weight(weight, scores, name)
+    weight = fractions(check_weight(weight, scores, name))
     total = weight.sum(-1, keepdim=True)
     return weight / torch.where(total > 0, total, 1.0)
 
 
 def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor:
-    """Return weights in float64 and the scores' shape, as fractions of the largest; or say what is wrong with them.
+    """Return weights in float64 and the scores' shape, or say what is wrong with them.
 
     Examples
     --------
     >>> import torch
     >>> check_weight(torch.tensor([1, 2]), torch.zeros(2)).tolist()
-    [0.5, 1.0]
+    [1.0, 2.0]
     """
     weight = as_real(weight, name, torch.float64).to(scores.device)
     if weight.requires_grad:
@@ -126,8 +126,20 @@ def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor
     if concrete((weight >= 0).all() & weight.isfinite().all()) is False:
         wrong = weight[~((weight >= 0) & weight.isfinite())].flatten()[0].item()
         raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
+    return weight
+
+
+def fractions(weight: Tensor) -> Tensor:
+    """Return weights as fractions of the largest, so that their sum can neither overflow nor vanish.
+
+    Examples
+    --------
+    >>> import torch
+    >>> fractions(torch.tensor([1e-300, 4e-300], dtype=torch.float64)).tolist()
+    [0.25, 1.0]
+    """
     largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
-    return weight / torch.where(largest > 0, largest, 1.0)  # sums of weights can neither overflow nor vanish
+    return weight / torch.where(largest > 0, largest, 1.0)
 
 
 __all__ = ["pairwise_risk"]

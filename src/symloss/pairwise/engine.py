@@ -54,19 +54,16 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     value, grad_pos, grad_neg = _structured(pos.finite_part(), neg.finite_part(), loss)
     for special in (math.nan, math.inf, -math.inf):
         group, members = pos.group(special)
-        if members.any():
+        if bool(group.total.any()):
             parts = tiled(group, neg, loss)
             value, grad_neg = value + parts[0], grad_neg + parts[2]
-            grad_pos = torch.where(members, (parts[1] / group.all_shares()) * pos.all_shares(), grad_pos).to(
-                grad_pos.dtype
-            )
+            grad_pos = grad_pos + pos.spread(parts[1], group, members)
         group, members = neg.group(special)
-        if members.any():
+        if bool(group.total.any()):
             parts = tiled(pos.finite_part(), group, loss)
             value, grad_pos = value + parts[0], grad_pos + parts[1]
-            # The group has also met the positives that are not finite, just above.
-            own = (parts[2] / group.all_shares()) * neg.all_shares()
-            grad_neg = torch.where(members, grad_neg + own, grad_neg).to(grad_neg.dtype)
+            # With the positives that are not finite, the group's members have met just above.
+            grad_neg = grad_neg + neg.spread(parts[2], group, members)
     return value, grad_pos, grad_neg
 
 

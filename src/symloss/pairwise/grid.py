@@ -83,58 +83,67 @@ def choose(structure: Analytic, width: float, segments: int, scores: int, dtype:
         cells = max(1, math.ceil(width / (fraction * structure.pole_distance)))
         price = _SCORE_PRICE * (order + 1) * scores + _POINT_PRICE * segments * (cells + order)
         if price < lowest:
-            best, lowest = Grid(order, width / cells or structure.pole_distance, cells), price
+            spacing = max(width / cells, 1e-9 * structure.pole_distance)  # of scores that are all the same, any will do
+            best, lowest = Grid(order, spacing, cells), price
     return best
 
 
 def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
     """Return the sums for a smooth kernel that approaches lines on either side."""
-    ends = [
+    (pos_low, pos_high), (neg_low, neg_high) = (
         (side.scores.amin(1, keepdim=True).double(), side.scores.amax(1, keepdim=True).double()) for side in (pos, neg)
-    ]
-    (pos_low, pos_high), (neg_low, neg_high) = ends
-    low, high = torch.minimum(pos_low, neg_low), torch.maximum(pos_high, neg_high)
-    width = float((high - low).max())
+    )
+    width = float(torch.maximum(pos_high - pos_low, neg_high - neg_low).max())
     saturation = _SATURATION / min(structure.left_rate, structure.right_rate)
     if width > 4 * saturation:
         return _row_by_row(pos, neg, loss, structure, saturation)
     tilt = _Tilt.of(structure, pos_low, pos_high, neg_low, neg_high)
-    grid = choose(structure, width, len(low), pos.scores.numel() + neg.scores.numel(), pos.scores.dtype)
-    places = [_Places.in_one_segment(side, grid, low) for side in (pos, neg)]
+    grid = choose(structure, width, len(pos_low), pos.scores.numel() + neg.scores.numel(), pos.scores.dtype)
+    places = [_Places.in_one_segment(side, grid, low) for side, low in ((pos, pos_low), (neg, neg_low))]
     q_pos, q_neg = (
         _charges(side, place, grid, tilt, sign) for side, place, sign in zip((pos, neg), places, (-1, 1), strict=True)
     )
     value, at_pos, at_neg = _interact(
-        grid, tilt.kernel(loss.derivative, slope=True), tilt.kernel(loss, slope=False), 0.0, q_pos, q_neg
+        grid, tilt.kernel(loss.derivative, slope=True), tilt.kernel(loss, slope=False), pos_low - neg_low, q_pos, q_neg
     )
     grad_pos = _read(pos, places[0], grid, at_pos, tilt, -1, tilt.slope * neg.total)
     grad_neg = _read(neg, places[1], grid, at_neg.neg_(), tilt, 1, -tilt.slope * pos.total)
-    return value + tilt.line(pos, neg), grad_pos, grad_neg
+    if tilt.active:
+        value = value + tilt.intercept[:, 0] * (pos.total * neg.total)[:, 0]
+        value = value + tilt.slope[:, 0] * polynomial(pos, neg, (0.0, 1.0))[0]
+    return value, grad_pos, grad_neg
 
 
 @dataclass(frozen=True)
 class _Tilt:
-    """Where all margins have one sign, exp(rate (z - start)) undoes the kernel's decay, so that small sums keep digits.
+    """Where all margins of a row have one sign, exp(rate (z - start)) undoes the decay, so that small sums keep digits.
 
-    What remains of the kernel after its line is multiplied by it; the scores' weights by its inverse, split in two.
+    What remains of the kernel after its line is multiplied by it; the scores' weights by its inverse, split in two. All
+    are (k, 1); the rate is 0 in rows with margins of both signs.
     """
 
-    rate: float
+    rate: Tensor
     pos_start: Tensor
     neg_start: Tensor
-    intercept: float
-    slope: float
+    intercept: Tensor
+    slope: Tensor
+    active: bool
 
     @classmethod
     def of(cls, structure: Analytic, pos_low: Tensor, pos_high: Tensor, neg_low: Tensor, neg_high: Tensor) -> _Tilt:
-        if bool((pos_low - neg_high > _SEPARATED / structure.right_rate).all()):
-            return cls(structure.right_rate, pos_low, neg_high, *structure.right)
-        if bool((pos_high - neg_low < -_SEPARATED / structure.left_rate).all()):
-            return cls(-structure.left_rate, pos_high, neg_low, *structure.left)
-        return cls(0.0, pos_low, neg_high, 0.0, 0.0)
+        right = (pos_low - neg_high > _SEPARATED / structure.right_rate).double()
+        left = (pos_high - neg_low < -_SEPARATED / structure.left_rate).double()
+        return cls(
+            right * structure.right_rate - left * structure.left_rate,
+            torch.where(left > 0, pos_high, pos_low),
+            torch.where(left > 0, neg_low, neg_high),
+            right * structure.right[0] + left * structure.left[0],
+            right * structure.right[1] + left * structure.left[1],
+            bool((right + left).any()),
+        )
 
-    def kernel(self, function: Kernel, slope: bool) -> Callable[[Tensor], Tensor]:
-        if not self.rate:
+    def kernel(self, function: Kernel, slope: bool) -> Kernel:
+        if not self.active:
             return function
 
         def tilted(z: Tensor) -> Tensor:
@@ -144,15 +153,10 @@ class _Tilt:
         return tilted
 
     def weights(self, scores: Tensor, rows: slice, sign: int) -> Tensor | float:
-        if not self.rate:
+        if not self.active:
             return 1.0
         start = (self.pos_start if sign < 0 else self.neg_start)[rows]
-        return torch.exp(sign * self.rate * (scores.double() - start))
-
-    def line(self, pos: Side, neg: Side) -> Tensor | float:
-        if not (self.intercept or self.slope):
-            return 0.0
-        return polynomial(pos, neg, (self.intercept, self.slope))[0]
+        return torch.exp(sign * self.rate[rows] * (scores.double() - start))
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ def _charges(side: Side, places: _Places, grid: Grid, tilt: _Tilt, sign: int, se
     """Return the charges (segments, points) that stand for the scores."""
     segments = side.scores.shape[0] if segments is None else segments
     moments = side.scores.new_zeros((grid.order + 1, segments * grid.cells), dtype=torch.float64)
-    equal = side.shares is None and not tilt.rate
+    equal = side.shares is None and not tilt.active
     if equal:
         moments[0] = torch.bincount(places.cell.flatten(), minlength=moments.shape[1])
     for rows, columns in blocks(side.scores):
@@ -227,7 +231,7 @@ def _read(
 
 
 def _interact(
-    grid: Grid, slope: Kernel, value: Kernel, shift: float, q_pos: Tensor, q_neg: Tensor
+    grid: Grid, slope: Kernel, value: Kernel, shift: Tensor | float, q_pos: Tensor, q_neg: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return, for each segment, the value of all pairs, and the slope's sums at the points of either side.
 
@@ -275,19 +279,20 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
     position = ((scores - anchor) - number * width) / grid.spacing
     n = pos.scores.shape[1]
     places = []
-    for side, columns in ((pos, slice(0, n)), (neg, slice(n, None))):
+    for side, start in ((pos, 0), (neg, n)):
         place = _Places._empty(side)
         for rows, part in blocks(side.scores):
-            at = slice((columns.start or 0) + part.start, (columns.start or 0) + part.stop)
+            at = slice(start + part.start, start + part.stop)
             place._fill(rows, part, position[rows, at], grid, (segment[rows, at] * grid.cells).to(torch.int32))
         places.append(place)
-    plain = _Tilt(0.0, anchor, anchor, 0.0, 0.0)
+    none = anchor.reshape(1, 1) * 0
+    plain = _Tilt(none, none, none, none, none, active=False)
     q_pos, q_neg = (
         _charges(side, place, grid, plain, 1, count) for side, place in zip((pos, neg), places, strict=True)
     )
     neighbours = (numbers.diff() == 1).double()[:, None]
     value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbours)
-    parts = _far(structure, pos, neg, segment[0, :n], segment[0, n:], numbers, neighbours[:, 0])
+    parts = _far(structure, pos, neg, segment[0, :n], segment[0, n:], anchor, neighbours[:, 0])
     value, at_pos, at_neg = value + parts[0], at_pos + parts[1], at_neg + parts[2]
     grad_pos = _read(pos, places[0], grid, at_pos, plain, 1, 0.0)
     grad_neg = _read(neg, places[1], grid, at_neg.neg_(), plain, 1, 0.0)
@@ -316,12 +321,11 @@ def _far(
     neg: Side,
     pos_segment: Tensor,
     neg_segment: Tensor,
-    numbers: Tensor,
+    centre: Tensor,
     neighbours: Tensor,
 ) -> Sums:
     """The same of all other pairs, whose margins are so large that the kernel is a line."""
-    count = len(numbers)
-    centre = pos.scores[0, 0].double()
+    count = len(neighbours) + 1
     totals = []
     for side, segment in ((pos, pos_segment), (neg, neg_segment)):
         share = side.all_shares()[0]
@@ -330,19 +334,14 @@ def _far(
         totals.append((weight, moment))
     (s0, s1), (t0, t1) = totals
 
-    def below(x: Tensor) -> Tensor:
+    def below(x: Tensor, links: Tensor = neighbours) -> Tensor:
         """The sum over segments below, but not next to, each."""
         total = x.cumsum(0) - x
-        total[1:] -= neighbours * x[:-1]
+        total[1:] -= links * x[:-1]
         return total
 
     def above(x: Tensor) -> Tensor:
-        return below_reversed(x.flip(0)).flip(0)
-
-    def below_reversed(x: Tensor) -> Tensor:
-        total = x.cumsum(0) - x
-        total[1:] -= neighbours.flip(0) * x[:-1]
-        return total
+        return below(x.flip(0), neighbours.flip(0)).flip(0)
 
     value = torch.zeros((), dtype=torch.float64, device=centre.device)
     for (intercept, slope), t_weight, t_moment in (

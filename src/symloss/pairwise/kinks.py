@@ -9,7 +9,7 @@ from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
 from symloss.pairwise.merge import Ties, counts_before, merge, sums_before
-from symloss.pairwise.moments import polynomial, some_score
+from symloss.pairwise.moments import centre_of, polynomial
 from symloss.pairwise.problem import Side, Sums, blocks
 
 
@@ -34,7 +34,7 @@ def _line_and_corners(pos: Side, neg: Side, coefficients: tuple[float, ...], kin
     """
     a, b = (*coefficients, 0.0, 0.0)[:2]
     actives = [(kink, active_shares(pos, neg, kink.where)) for kink in kinks if kink.power < 2]
-    centre = some_score(pos)
+    centre = centre_of(pos, neg)
     value = a * pos.total * neg.total
     gradients = []
     for side, own, weight, sign in ((pos, 0, neg.total, 1.0), (neg, 1, pos.total, -1.0)):
@@ -100,7 +100,7 @@ def _squared_kink(pos: Side, neg: Side, kink: Kink) -> Sums:
     """The sums for weight * max(0, t - u)^2, homogeneous of degree 2: its value is half the gradient times (t, u)."""
     order, _ = merge(pos, neg, kink.where)
     m = neg.scores.shape[1]
-    centre = some_score(neg)
+    centre = centre_of(pos, neg)
     points = torch.cat([neg.scores.double() - centre, pos.scores.double() - (centre + kink.where)], 1).gather(1, order)
     equal = pos.shares is None and neg.shares is None
     shares = None if equal else torch.cat([neg.all_shares(), pos.all_shares()], 1).gather(1, order)
@@ -131,6 +131,5 @@ def _squared_kink(pos: Side, neg: Side, kink: Kink) -> Sums:
 
 
 def _running(part: Tensor, forward: bool) -> Tensor:
-    """Return the sums up to each element, or from each element on; what adds nothing leaves a sum as it is, exactly."""
-    sums = part.cumsum(1)
-    return sums if forward else part + (sums[:, -1:] - sums)
+    """Return the sums up to each element, or from each on: not as a difference, which an outlier would spoil."""
+    return part.cumsum(1) if forward else part.flip(1).cumsum(1).flip(1)

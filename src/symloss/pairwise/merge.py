@@ -57,9 +57,14 @@ def _pack(scores: Tensor, shift: float | None, numbers: Tensor, out: Tensor) -> 
     if shift is None:
         torch.add(numbers, _integers(scores), alpha=2 << _BITS, out=out)
         return
-    exact = scores.double() - shift
-    nearest = exact.float()
-    keys = _integers(nearest).mul_(2).add_(exact.sub_(nearest).sign_().to(torch.int64))
+    wide = scores.double()
+    rounded = wide - shift
+    nearest = rounded.float()
+    # What float64 drops too, exactly (Knuth's two-sum): it decides where float32 drops nothing more.
+    back = rounded - wide
+    dropped = (wide - (rounded - back)).sub_(back + shift)
+    side = (rounded - nearest).sign_().mul_(2).add_(dropped.sign_()).sign_()
+    keys = _integers(nearest).mul_(2).add_(side.to(torch.int64))
     torch.add(numbers, keys, alpha=1 << _BITS, out=out)
 
 

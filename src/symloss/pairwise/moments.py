@@ -19,15 +19,16 @@ def mean(side: Side, centre: Tensor) -> Tensor:
     return total / torch.where(weight > 0, weight, 1.0)
 
 
-def some_score(side: Side) -> Tensor:
-    """Return a score of each problem, (k, 1) in float64: an offset that makes sums of nearby scores exact."""
-    return side.scores[:, :1].double()
+def centre_of(pos: Side, neg: Side) -> Tensor:
+    """Return an offset (k, 1) in float64 that makes sums of the bulk of each problem exact: the median of a sample."""
+    sample = [side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)]
+    return torch.cat(sample, 1).median(1, keepdim=True).values.double()
 
 
 def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     """Return the sums for a + b z + c z^2, from the means and the variances."""
     a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
-    centre = some_score(pos)
+    centre = centre_of(pos, neg)
     mean_pos, mean_neg = mean(pos, centre), mean(neg, centre)
     gap = mean_pos - mean_neg
     value = (a + b * gap + c * gap**2) * pos.total * neg.total
@@ -52,13 +53,15 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
 def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
     """Return the sums for scale * exp(-rate z), from one sum of exponentials a class."""
     rate, scale = decay.rate, decay.scale
+    centre = centre_of(pos, neg)
     parts = []
     for side, sign in ((pos, -1.0), (neg, 1.0)):
         extreme = side.scores.amax(1, keepdim=True) if sign * rate > 0 else side.scores.amin(1, keepdim=True)
-        top = sign * rate * extreme.double()
+        top = sign * rate * (extreme.double() - centre)
         total = torch.zeros_like(top)
         for rows, columns in blocks(side.scores):
-            powers = (side.scores[rows, columns].double() * (sign * rate)).sub_(top[rows]).exp_()
+            centred = side.scores[rows, columns].double() - centre[rows]
+            powers = centred.mul_(sign * rate).sub_(top[rows]).exp_()
             total[rows] += powers.mul_(side.share(rows, columns)).sum(1, keepdim=True)
         parts.append(top + total.log())
     value = scale * (parts[0] + parts[1]).exp()
@@ -66,7 +69,8 @@ def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
     for side, other, sign in ((pos, parts[1], -1.0), (neg, parts[0], 1.0)):
         gradient = torch.empty_like(side.scores)
         for rows, columns in blocks(side.scores):
-            powers = (side.scores[rows, columns].double() * (sign * rate)).add_(other[rows]).exp_()
+            centred = side.scores[rows, columns].double() - centre[rows]
+            powers = centred.mul_(sign * rate).add_(other[rows]).exp_()
             gradient[rows, columns] = powers.mul_(sign * rate * scale).mul_(side.share(rows, columns))
         gradients.append(gradient)
     return value[:, 0], gradients[0], gradients[1]

@@ -55,6 +55,13 @@ class Side:
         share = (self.all_shares() * members).sum(1, keepdim=True)
         return Side(self.scores.new_full((self.scores.shape[0], 1), special), share), members
 
+    def spread(self, gradient: Tensor, group: Side, members: Tensor) -> Tensor:
+        """A group's gradient (k, 1), shared among its members by their weight; zero for all others."""
+        shares = self.all_shares()
+        counted = members & (shares > 0)
+        part = gradient / torch.where(group.all_shares() > 0, group.all_shares(), 1.0) * shares
+        return torch.where(counted, part, 0.0).to(gradient.dtype)
+
     def all_shares(self) -> Tensor:
         """The shares (k, n) in float64, also where they are all the same."""
         if self.shares is None:

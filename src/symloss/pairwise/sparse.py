@@ -6,40 +6,60 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
+from symloss.pairwise.moments import centre_of
 from symloss.pairwise.problem import Side, Sums
 
-_UNDERFLOW = 745.0  # exp(-745) is the smallest float64: beyond, a kernel is its line to the last bit
-_PAIRS_A_SCORE = 16
+# Beyond exp(-745) a kernel is its line to the last bit; where too many pairs are closer than that, exp(-40) must do.
+_DECAYS = (745.0, 40.0)
+_PAIRS_A_SCORE = 64
+_PAIRS_A_STEP = 1 << 20
 
 
 def sparse(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums | None:
     """Return the sums of one problem, or None where too many pairs are close."""
-    reach = _UNDERFLOW / min(structure.left_rate, structure.right_rate)
-    s, w = pos.scores[0].double(), pos.all_shares()[0]
-    t, order = neg.scores[0].double().sort()
+    centre = centre_of(pos, neg)[0]
+    s, w = pos.scores[0].double() - centre, pos.all_shares()[0]
+    t, order = (neg.scores[0].double() - centre).sort()
     v = neg.all_shares()[0][order]
-    first, last = torch.searchsorted(t, s - reach), torch.searchsorted(t, s + reach, right=True)
-    counts = last - first
-    total = int(counts.sum())
-    if total > _PAIRS_A_SCORE * (len(s) + len(t)):
+    for decay in _DECAYS:
+        reach = decay / min(structure.left_rate, structure.right_rate)
+        first, last = torch.searchsorted(t, s - reach), torch.searchsorted(t, s + reach, right=True)
+        total = int((last - first).sum())
+        if total <= _PAIRS_A_SCORE * (len(s) + len(t)):
+            break
+    else:
         return None
-    i = torch.repeat_interleave(torch.arange(len(s), device=s.device), counts)
-    j = torch.arange(total, device=s.device) - (counts.cumsum(0) - counts - first)[i]
-    z, weight = s[i] - t[j], w[i] * v[j]
-    slopes = weight * loss.derivative(z)
-    value = (weight * loss(z)).sum()
-    grad_pos, grad_neg = torch.zeros_like(s).index_add_(0, i, slopes), torch.zeros_like(t).index_add_(0, j, -slopes)
-    for (intercept, slope), below in ((structure.right, first), (structure.left, last)):
-        of_t, moment_t = _running(v, below is first), _running(v * t, below is first)
-        value = value + (w * ((intercept + slope * s) * of_t[below] - slope * moment_t[below])).sum()
-        grad_pos += slope * w * of_t[below]
+    value, grad_pos, grad_neg = _close_pairs(
+        s, t, w, v, first, last, loss, max(1, _PAIRS_A_STEP * len(s) // (total + 1))
+    )
+    for (intercept, slope), bound in ((structure.right, first), (structure.left, last)):
+        below = bound is first
+        of_t, moment_t = _running(v, below)[bound], _running(v * t, below)[bound]
+        value = value + (w * ((intercept + slope * s) * of_t - slope * moment_t)).sum()
+        grad_pos += slope * w * of_t
         # A negative meets the positives whose bound lies beyond it.
-        bounds = torch.zeros(len(t) + 1, dtype=torch.float64, device=s.device).index_add_(0, below, w)
-        of_s = bounds.flip(0).cumsum(0).flip(0)[1:] if below is first else bounds.cumsum(0)[:-1]
-        grad_neg -= slope * v * of_s
+        bounds = t.new_zeros(len(t) + 1).index_add_(0, bound, w)
+        grad_neg -= slope * v * (bounds.flip(0).cumsum(0).flip(0)[1:] if below else bounds.cumsum(0)[:-1])
     back = torch.empty_like(grad_neg).index_copy_(0, order, grad_neg)
-    dtype = pos.scores.dtype
-    return value.reshape(1), grad_pos[None].to(dtype), back[None].to(dtype)
+    return value.reshape(1), grad_pos[None].to(pos.scores.dtype), back[None].to(neg.scores.dtype)
+
+
+def _close_pairs(
+    s: Tensor, t: Tensor, w: Tensor, v: Tensor, first: Tensor, last: Tensor, loss: Loss, step: int
+) -> Sums:
+    """The pairs of each s with t[first:last], ``step`` scores at a time."""
+    value, grad_pos, grad_neg = s.new_zeros(()), torch.zeros_like(s), torch.zeros_like(t)
+    for start in range(0, len(s), step):
+        here = torch.arange(start, min(start + step, len(s)), device=s.device)
+        counts = (last - first)[here]
+        i = torch.repeat_interleave(here, counts)
+        j = torch.arange(len(i), device=s.device) - (counts.cumsum(0) - counts - first[here])[i - start]
+        z, weight = s[i] - t[j], w[i] * v[j]
+        slopes = weight * loss.derivative(z)
+        value = value + (weight * loss(z)).sum()
+        grad_pos.index_add_(0, i, slopes)
+        grad_neg.index_add_(0, j, -slopes)
+    return value, grad_pos, grad_neg
 
 
 def _running(x: Tensor, from_start: bool) -> Tensor:

@@ -28,7 +28,7 @@ from symloss.theory.three_points import three_points
 _TOLERANCE = 1e-9
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 # Dense, and close to 1/2 and to the ends, where a loss may lose its sense of direction.
-_ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.501]]))
+_ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
 _ETAS = _ETAS[_ETAS != 0.5]
 _UPPER = _ETAS[_ETAS > 0.5]
 
@@ -36,9 +36,9 @@ _UPPER = _ETAS[_ETAS > 0.5]
 def analyze(loss: LossLike) -> Report:
     """Check what a loss satisfies, built in or a user's own, and say why.
 
-    Everything is checked on the loss's values in float64, at some 3,000 margins up to 1e4 and limits up to 1e12; what
-    the loss claims of itself is compared with the outcome and never believed. A loss that is NaN somewhere, or whose
-    limits cannot be read off, gets "cannot tell".
+    Everything is checked on the loss's values in float64, at some 3,000 margins up to 1e12 times the loss's own unit of
+    length; what the loss claims of itself is compared with the outcome and never believed. A loss that is NaN
+    somewhere, whose limits cannot be read off, or that varies less than its values are rounded, gets "cannot tell".
 
     Parameters
     ----------
@@ -84,6 +84,10 @@ class _Analysis:
 
     def report(self) -> Report:
         unknown = np.isnan(self.values) | (np.isinf(self.values) & self.near)
+        if not unknown.any() and _ROUNDING * np.abs(self.values[self.near]).max() > 1e-6 * self.scale > 0:
+            return self._report_of_nothing("the loss's differences drown in the rounding of its values")
+        if max(map(abs, self.loss.breakpoints), default=0.0) > 1e10 * self.unit:
+            return self._report_of_nothing("the loss's breakpoints lie beyond the margins that are looked at")
         if unknown.any():
             i = int(np.argmin(np.where(unknown, np.abs(self.margins), np.inf)))
             return self._report_of_nothing(f"l({self.margins[i]:g}) is {self.values[i]:g}")
@@ -336,6 +340,9 @@ class _Analysis:
             i = int(np.argmax(flat))
             same = f"f*({etas[i]:g}) = {at[i]:.4g}, f*({etas[i + 1]:g}) = {at[i + 1]:.4g}"
             return Verdict("no", "f* takes one value at several eta", same)
+        if self.corners:
+            where = ", ".join(f"{corner:g}" for corner in self.corners[:3])
+            return Verdict("cannot tell", f"at a corner ({where}) f* may take one value at several eta")
         known = ", ".join(f"f*({eta:g}) = {float(np.interp(eta, etas, at)):.4g}" for eta in (0.7, 0.8, 0.9))
         return Verdict("yes", f"f* increases strictly: {self.link + '; ' if self.link else ''}{known}")
 
@@ -382,16 +389,18 @@ class _Analysis:
     @cached_property
     def _is_quadratic(self) -> bool:
         z, values = self.margins[self.near] / self.unit, self.values[self.near]
+        if not np.isfinite(values).all():
+            return False
         at = np.searchsorted(z, (-2.0, 0.0, 2.0))
         fitted = np.polynomial.Polynomial.fit(z[at], values[at], 2)
         return bool((np.abs(fitted(z) - values) <= self._rounding(values)).all() and fitted.convert().coef[-1] > 0)
 
     @cached_property
     def _has_logit_link(self) -> bool:
-        logits = torch.logit(_double(_UPPER)).numpy()
+        plain = _UPPER >= 0.55  # closer to 1/2 the minimum is too flat to find f* to many digits
         with np.errstate(invalid="ignore"):
-            ratios = self._minimisers / logits
-            return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-4 * ratios[-1])
+            ratios = (self._minimisers / torch.logit(_double(_UPPER)).numpy())[plain]
+            return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-5 * ratios[-1])
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
@@ -406,7 +415,7 @@ class _Analysis:
             low, high = np.where(in_left, low, middle), np.where(in_left, middle, high)
         left, right = self._slopes(low), self._slopes(high)
         steep = np.abs(self._slopes(self.unit * np.array([-1.0, 0.1, 1.0]))).max()
-        jumps = np.abs(right - left) > 1e-6 * (np.abs(left) + np.abs(right) + steep)
+        jumps = np.abs(right - left) > 1e-8 * (np.abs(left) + np.abs(right) + steep)
         return tuple(sorted({float(f"{z:.9g}") for z in (low + high)[jumps] / 2}))
 
     def _slopes(self, z: Array) -> Array:

@@ -70,7 +70,7 @@ def unit(function: Function) -> float:
     >>> round(unit(lambda z: hinge(z / 16)) / unit(hinge), 6)
     16.0
     """
-    z = 2.0 ** (np.arange(-400, 401) / 8)
+    z = 2.0 ** (np.arange(-4000, 4001) / 8)
     with np.errstate(all="ignore"):
         there, back, middle = function(z), function(-z), float(function(np.zeros(1))[0])
         odd, even = there - back, there + back - 2 * middle
@@ -85,7 +85,7 @@ def unit(function: Function) -> float:
 
 
 def probes(loss: Loss) -> Array:
-    """Return positive margins at which to examine a loss: dense near 0, up to 1e4 units, and around its breakpoints.
+    """Return positive margins at which to examine a loss: dense near 0, up to 1e12 units, and around its breakpoints.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def probes(loss: Loss) -> Array:
     """
     marks = np.abs(np.array([mark for mark in loss.breakpoints if mark], dtype=np.float64))
     beside = [marks * factor for factor in (0.5, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2)]
-    regular = np.concatenate([np.arange(1, 1001) / 100, np.geomspace(1e-6, 1e4, 401)])
+    regular = np.concatenate([np.arange(1, 1001) / 100, np.geomspace(1e-6, 1e4, 401), np.geomspace(1e4, 1e12, 161)])
     return np.unique(np.concatenate([regular, unit(as_function(loss)) * regular, *beside]))
 
 

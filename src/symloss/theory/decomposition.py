@@ -11,7 +11,7 @@ from torch import Tensor
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import LossLike, get_loss
 from symloss.losses.base import as_real
-from symloss.pairwise import check_weight, pairwise_risk
+from symloss.pairwise import check_weight, fractions, pairwise_risk
 from symloss.theory.analysis import symmetry
 
 
@@ -164,7 +164,7 @@ def _side(scores: Any, weight: Any, name: str) -> tuple[Tensor, Tensor]:
     values = as_real(scores, name, torch.float64).detach()
     if values.ndim != 1 or not len(values) or not values.isfinite().all():
         raise ValueError(f"{name} must be a non-empty vector of finite scores, got shape {tuple(values.shape)}")
-    shares = torch.ones_like(values) if weight is None else check_weight(weight, values, f"{name}_weight")
+    shares = torch.ones_like(values) if weight is None else fractions(check_weight(weight, values, f"{name}_weight"))
     if not shares.sum() > 0:
         raise ValueError(f"{name}_weight must have a positive sum")
     return values, shares / shares.sum()
