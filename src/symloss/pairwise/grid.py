@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
-from symloss.pairwise.moments import polynomial
+from symloss.pairwise.moments import centre_of, polynomial
 from symloss.pairwise.problem import Side, Sums, blocks
 from symloss.pairwise.sparse import sparse
 
@@ -271,7 +271,7 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
 def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
     """One problem: pairs in the same or in neighbouring segments through the grid, all others through the lines."""
     scores = torch.cat([pos.scores, neg.scores], 1).double()
-    anchor = scores.median()  # near the bulk, whatever the outliers, so that its positions keep their digits
+    anchor = centre_of(pos, neg)[0, 0]  # near the bulk, so that its positions keep their digits
     number = ((scores - anchor) / width).floor()
     numbers, segment = number.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     count = len(numbers)

@@ -21,8 +21,9 @@ def mean(side: Side, centre: Tensor) -> Tensor:
 
 def centre_of(pos: Side, neg: Side) -> Tensor:
     """Return an offset (k, 1) in float64 that makes sums of the bulk of each problem exact: the median of a sample."""
-    sample = [side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)]
-    return torch.cat(sample, 1).median(1, keepdim=True).values.double()
+    sample = torch.cat([side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)], 1)
+    middle = sample.shape[1] // 2
+    return sample.sort(1).values[:, middle : middle + 1].double()  # median() is not deterministic on CUDA
 
 
 def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
