@@ -222,8 +222,8 @@ def test_what_is_not_finite_and_has_no_weight_does_not_exist(loss, special):
     assert pos.grad.isfinite().all()
 
 
-def test_long_ranges_take_little_memory_and_time():
-    """Neither the sparse pairs nor the segments of a long axis may grow with its length."""
+def test_axes_of_any_length():
+    """Segments and close pairs against tiles; were the grid to grow with the axis, this would not fit in memory."""
     for width in (1e5, 1e8, 1e30):
         pos, neg = width * torch.rand(3000, dtype=torch.float64), width * torch.rand(400, dtype=torch.float64)
         expected = sl.pairwise_risk(pos, neg, "logistic", method="tiles")

@@ -329,7 +329,7 @@ def test_under_inductor():
     torch.testing.assert_close(gradient, torch.autograd.grad(loss(scores, target), scores)[0])
 
 
-def test_theory_holds_for_a_users_own_loss_in_both_risks():
+def test_a_function_is_as_good_as_the_loss_it_computes():
     scores, target = torch.randn(8, dtype=torch.float64), torch.arange(8) % 2
     for risk in RISKS:
         torch.testing.assert_close(risk(scores, target, lambda z: torch.sigmoid(-z)), risk(scores, target, "sigmoid"))

@@ -325,15 +325,7 @@ class TestOwnLosses:
 
     def test_what_rounding_hides_cannot_be_told(self):
         for loss in (lambda z: 1e12 + torch.sigmoid(-z), sl.BarrierHinge(b=200, r=1e300)):
-            assert {verdict.answer for verdict in theory.analyze(loss).verdicts.values()} <= {
-                "cannot tell",
-                "no",
-                "yes",
-            }
-        assert theory.analyze(lambda z: 1e12 + torch.sigmoid(-z)).symmetric.answer == "cannot tell"
-        report = theory.analyze(sl.BarrierHinge(b=200, r=1e300))
-        assert report.bounded.answer != "yes"
-        assert report.auc_consistent.answer != "yes"
+            assert {verdict.answer for verdict in theory.analyze(loss).verdicts.values()} == {"cannot tell"}
 
     def test_far_steps_are_seen(self):
         report = theory.analyze(lambda z: torch.sigmoid(-z) + (z > 2e4).double())

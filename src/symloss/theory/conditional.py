@@ -31,17 +31,12 @@ class Infimum:
 
     Examples
     --------
-    >>> Infimum(value=0.0, at=math.inf).attained
-    False
+    >>> Infimum(value=0.0, at=math.inf)
+    Infimum(value=0.0, at=inf)
     """
 
     value: float
     at: float
-
-    @property
-    def attained(self) -> bool:
-        """Whether some finite argument has the infimum as its value."""
-        return math.isfinite(self.at)
 
 
 def as_function(loss: Loss) -> Function:
