@@ -17,7 +17,8 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.paper.tables", "symloss.paper.figures"]  # fmt: skip
+          "symloss.corruption", "symloss.metrics", "symloss.paper.tables",
+          "symloss.paper.figures"]  # fmt: skip
 
 
 def public_objects():
@@ -88,6 +89,7 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "datasets",
     "paper",
     "cli",
 ]

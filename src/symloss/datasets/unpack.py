@@ -1,0 +1,94 @@
+"""Archives: chosen members of zip and tar.gz, by exact name, and Unix compress (.Z).
+
+An archive's own paths are never written to; what is not asked for is not read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+CLEAR = 256  # the code of compress that empties its table
+
+
+def unpack(
+    path: Path, filename: str, gives: Mapping[str, str | None], limit: int, accept: Callable[[str, IO[bytes]], None]
+) -> None:
+    """Call ``accept`` with the name and the bytes of each file that a download gives.
+
+    Parameters
+    ----------
+    path : Path
+        The download.
+    filename : str
+        What its publisher calls it: the ending says what it is.
+    gives : mapping of file names to members' names, or to None for the download itself
+    limit : int
+        The size of the largest file: Unix compress is not believed to hold more.
+    accept : callable
+        Takes a file's name and a stream of its bytes.
+    """
+    try:
+        for name, member, stream in _streams(path, filename, gives):
+            packed = member.endswith(".Z")
+            accept(name, io.BytesIO(decompress_lzw(stream.read(limit), limit)) if packed else stream)
+    except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise ValueError(f"{filename} is no whole archive: {error}") from error
+
+
+def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iterator[tuple[str, str, IO[bytes]]]:
+    names = {member: name for name, member in gives.items() if member is not None}
+    if filename.endswith(".zip"):
+        with zipfile.ZipFile(path) as archive:
+            for member in names.keys() & set(archive.namelist()):
+                with archive.open(member) as stream:
+                    yield names[member], member, stream
+    elif filename.endswith(".tar.gz"):
+        with tarfile.open(path, "r:gz") as tar:
+            for entry in tar:
+                content = tar.extractfile(entry) if entry.name in names and entry.isreg() else None
+                if content is not None:
+                    yield names[entry.name], entry.name, content
+    else:
+        with path.open("rb") as stream:
+            yield next(iter(gives)), filename, stream
+
+
+def decompress_lzw(content: bytes, limit: int) -> bytes:
+    """Return what Unix compress made ``content`` of: codes of 9 bits and up, low bits first, in groups of eight."""
+    if content[:2] != b"\x1f\x9d" or len(content) < 3 or not 10 <= content[2] & 0x1F <= 16:
+        raise ValueError(f"not a file of Unix compress: it starts with {content[:3].hex()}")
+    widest, clears = content[2] & 0x1F, bool(content[2] & 0x80)
+    alphabet = [bytes([value]) for value in range(256)] + [b""] * clears
+    table, previous, width = list(alphabet), b"", 9
+    group, read = 24, 0  # the bit where codes of this width begin, and how many of them are read
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if len(table) >> width and width < widest:
+            group, read, width = group + -(-read // 8) * 8 * width, 0, width + 1
+        bit = group + read * width
+        if bit + width > 8 * len(content):
+            return b"".join(parts)
+        code = int.from_bytes(content[bit >> 3 : (bit >> 3) + 4], "little") >> (bit & 7) & (1 << width) - 1
+        read += 1
+        if clears and code == CLEAR:
+            group, read, width = group + -(-read // 8) * 8 * width, 0, 9
+            table, previous = list(alphabet), b""
+            continue
+        if code > len(table) or (code == len(table) and not previous):
+            raise ValueError(f"damaged: code {code} at byte {bit >> 3}, where at most {len(table)} can be")
+        entry = table[code] if code < len(table) else previous + previous[:1]
+        if previous and len(table) < 1 << widest:
+            table.append(previous + entry[:1])
+        previous = entry
+        parts.append(entry)
+        size += len(entry)
+        if size > limit:
+            raise ValueError(f"decompresses to more than the {limit} bytes expected")
