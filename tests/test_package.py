@@ -17,7 +17,7 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.paper.tables",
+          "symloss.corruption", "symloss.metrics", "symloss.datasets", "symloss.paper.tables",
           "symloss.paper.figures"]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_names_that_other_programs_rely_on():
         assert hasattr(sl, name)
     for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
                  "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
-                 "metrics.estimate_clean_auc"):  # fmt: skip
+                 "metrics.estimate_clean_auc", "datasets.load", "datasets.list_datasets"):  # fmt: skip
         module, function = name.split(".")
         assert callable(getattr(getattr(sl, module), function))
 

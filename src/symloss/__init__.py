@@ -4,7 +4,7 @@ The losses, risks and theory of *On Symmetric Losses for Learning from Corrupted
 Sugiyama, ICML 2019).
 """
 
-from symloss import corruption, functional, metrics, theory
+from symloss import corruption, datasets, functional, metrics, theory
 from symloss.corruption import contaminate, contaminated_split, flip_labels
 from symloss.losses import (
     BarrierHinge,
@@ -51,6 +51,7 @@ __all__ = [
     "contaminate",
     "contaminated_split",
     "corruption",
+    "datasets",
     "flip_labels",
     "functional",
     "get_loss",

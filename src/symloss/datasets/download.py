@@ -1,0 +1,93 @@
+"""Downloads that go on where they broke off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+TIMEOUT = 20.0  # seconds without an answer
+TRIES = 5  # a broken connection is taken up again as long as it brings something
+CHUNK = 1 << 18
+
+
+def download(url: str, part: Path, limit: int) -> None:
+    """Bring what a URL gives into the file ``part``, after the bytes that are there already.
+
+    Parameters
+    ----------
+    url : str
+    part : Path
+        Where the bytes go. Whatever ends the download early, those that have arrived stay there for the next one.
+    limit : int
+        The most bytes to accept.
+    """
+    for _ in range(TRIES):
+        before = _size(part)
+        error = _try(url, part, limit)
+        if error is None:
+            return
+        if _size(part) <= before:
+            break
+    raise OSError(f"broke off after {_size(part)} bytes: {error}")
+
+
+def _try(url: str, part: Path, limit: int) -> str | None:
+    """Ask once, for the missing bytes; return None when the file is whole, else why it is not."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    have = _size(part)
+    headers = {"User-Agent": "symloss", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        response = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
+    except HTTPError as answer:
+        with answer:
+            if answer.code != 416 or not have:
+                raise
+            if answer.headers.get("Content-Range") == f"bytes */{have}":  # there are no more bytes: all are here
+                return None
+        part.unlink()  # longer than what the server has: of another file
+        return _try(url, part, limit)
+    with response:
+        resumed = response.status == 206
+        if resumed and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            raise OSError(f"asked for the bytes from {have}, got {response.headers.get('Content-Range')}")
+        have = have if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = None if length is None else have + int(length)
+        _check_limit(total or 0, limit)
+        try:
+            with part.open("ab" if resumed else "wb") as out, _progress(url, have, total) as advance:
+                while chunk := response.read(CHUNK):
+                    have += len(chunk)
+                    _check_limit(have, limit)
+                    out.write(chunk)
+                    advance(len(chunk))
+        except (TimeoutError, ConnectionError, HTTPException) as error:
+            return f"{type(error).__name__}: {error}"
+    return None if total is None or have == total else f"{total} bytes were announced"
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _check_limit(size: int, limit: int) -> None:
+    if size > limit:
+        raise ValueError(f"expected at most {limit} bytes, got {size} or more")
+
+
+@contextmanager
+def _progress(url: str, have: int, total: int | None) -> Iterator[Callable[[int], Any]]:
+    """Show a bar where standard error is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(url.rpartition("/")[2], total=total, completed=have)
+        yield lambda count: bar.advance(task, count)
