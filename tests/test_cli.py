@@ -88,6 +88,8 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
         (["nonsense"], "No such command"),
         (["losses", "--nonsense"], "No such option"),
         (["figures", "--out", "/dev/null/x"], "/dev/null"),
+        (["datasets", "iris"], "unknown data set 'iris'; known data sets: spambase, "),
+        (["datasets", "--fetch"], "--fetch needs the names of data sets"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, message):
@@ -104,13 +106,38 @@ def test_figures(tmp_path):
     assert len(list((tmp_path / "figures").iterdir())) == 6
 
 
+def test_datasets(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYMLOSS_CACHE", str(tmp_path))
+    monkeypatch.delenv("SYMLOSS_DATA", raising=False)
+    result = run("datasets")
+    assert result.exit_code == 0
+    lines = {line.split()[0]: line for line in result.output.splitlines() if line.strip()}
+    assert set(sl.datasets.list_datasets()) < set(lines)
+    assert lines["spambase"].split() == ["spambase", "4,601", "57", "39.4%", "UCI", "CC", "BY", "4.0", "no"]
+    assert lines["twonorm"].endswith("generator ")
+    (tmp_path / "spambase.data").touch()
+    assert run("datasets", "spambase").output.count("cache") == 1
+    (record,) = json.loads(run("datasets", "adult", "--json").output)
+    assert (record["rows"], record["dim"], record["where"]) == (45222, 104, [])
+    assert record["files"][0]["known"][0]["size"] == 3974305
+
+
+def test_datasets_fetch_verifies(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYMLOSS_DATA", str(tmp_path))
+    (tmp_path / "spambase.data").write_text("1,2,3")
+    result = run("datasets", "spambase", "--fetch")
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert f"{tmp_path}/spambase.data is truncated and is not used: expected 702942 bytes" in result.stderr
+
+
 def test_help_and_version():
     assert run("--version").output.strip() == sl.__version__
     for arguments in ([], ["--help"]):
         result = run(*arguments)
         assert result.exit_code == 0
-        assert all(command in result.output for command in ("losses", "analyze", "figures"))
-    for command in ("losses", "analyze", "figures"):
+        assert all(command in result.output for command in ("losses", "analyze", "figures", "datasets"))
+    for command in ("losses", "analyze", "figures", "datasets"):
         assert f"symloss {command}" in run(command, "--help").output
 
 

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from symloss.losses import Loss, get_loss, list_losses
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from symloss.datasets import DatasetInfo
     from symloss.paper.tables import LossRow
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
@@ -134,6 +136,32 @@ def figures(out: Annotated[Path, typer.Option(help="Directory to write to.")] = 
         print(path)
 
 
+@app.command()
+def datasets(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets; all of them if none is named.", metavar="[NAME]...")
+    ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download what is not here, and verify all files.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the data sets: rows, dimension, share of positives, source, licence, and whether they are here.
+
+    Example: [bold]symloss datasets spambase adult --fetch[/bold]
+    """
+    from symloss.datasets import fetch as fetch_files
+    from symloss.datasets import info, list_datasets
+
+    if fetch and not names:
+        raise ValueError("--fetch needs the names of data sets, as in: symloss datasets spambase --fetch")
+    records = [info(name) for name in names or list_datasets()]
+    for record in records if fetch else ():
+        fetch_files(record.name)
+    if as_json:
+        print(json.dumps([_dataset_json(record) for record in records], indent=2))
+    else:
+        _console().print(_datasets_table(records))
+
+
 def _find_loss(name: str, parameters: dict[str, float]) -> Loss:
     if ":" not in name:
         return get_loss(name, **parameters)
@@ -166,6 +194,34 @@ def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
         "Above the line: the paper's eight. f* for ramp, sigmoid and unhinged: outputs in [-1, 1].\n"
         "Barrier hinge with b = 200, r = 50: symmetric on [-50, 50]. Why each: symloss analyze NAME"
     )
+    return table
+
+
+def _dataset_json(record: DatasetInfo) -> dict[str, Any]:
+    from symloss.datasets import where
+
+    facts = {key: value for key, value in asdict(record).items() if key not in ("read", "generate")}
+    return facts | {"where": where(record.name)}
+
+
+def _datasets_table(records: list[DatasetInfo]) -> Table:
+    from symloss.datasets import where
+
+    table = _table("data set", "rows", "dim", "positive", "source", "licence", "here")
+    for index in (1, 2, 3):
+        table.columns[index].justify = "right"
+    for record in records:
+        here = " and ".join(where(record.name))
+        table.add_row(
+            f"[bold]{record.name}[/]",
+            f"{record.rows:,}",
+            str(record.dim),
+            f"{record.positives / record.rows:.1%}",
+            f"[link={record.source}]{record.publisher}[/link]",
+            record.licence,
+            f"[green]{here}[/]" if here else "[dim]no[/]",
+        )
+    table.caption = "To download and verify: symloss datasets NAME --fetch. Files at hand: SYMLOSS_DATA=FOLDER."
     return table
 
 
