@@ -79,6 +79,15 @@ def test_importing_needs_only_numpy_and_torch():
     assert result.stdout.strip() == "[] False"  # the compiler alone would double the time of import torch
 
 
+def test_the_data_sets_are_imported_on_first_use():
+    code = (
+        "import sys, symloss as sl; print('symloss.datasets' in sys.modules, hasattr(sl, 'nonsense'));"
+        "print(sl.datasets.list_datasets()[0], 'symloss.datasets' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["False", "False", "spambase", "True"]
+
+
 ORDER = [
     "tracing",
     "labels",

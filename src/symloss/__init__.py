@@ -4,7 +4,11 @@ The losses, risks and theory of *On Symmetric Losses for Learning from Corrupted
 Sugiyama, ICML 2019).
 """
 
-from symloss import corruption, datasets, functional, metrics, theory
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from symloss import corruption, functional, metrics, theory
 from symloss.corruption import contaminate, contaminated_split, flip_labels
 from symloss.losses import (
     BarrierHinge,
@@ -27,6 +31,9 @@ from symloss.losses import (
 )
 from symloss.pairwise import pairwise_risk
 from symloss.risks import AUCLoss, BERLoss
+
+if TYPE_CHECKING:
+    from symloss import datasets
 
 __version__ = "0.1.0"
 
@@ -60,3 +67,10 @@ __all__ = [
     "pairwise_risk",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the data sets on first use: most programs bring their own."""
+    if name == "datasets":
+        return importlib.import_module("symloss.datasets")
+    raise AttributeError(f"module 'symloss' has no attribute {name!r}")
