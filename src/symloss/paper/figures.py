@@ -1,9 +1,8 @@
-"""Figures 1 to 3: the losses, the barrier hinge loss beside hinge and sigmoid, and l(z) + l(-z)."""
+"""Figures 1 to 3, of the losses; figure 4, scores against noise; and our scores against the paper's."""
 
 from __future__ import annotations
 
-import os
-import tempfile
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from symloss.losses import BarrierHinge, Loss, get_loss
+from symloss.paper.compare import ComparedCell, loss_order, noise_text, summarise
+from symloss.paper.files import whole_file
+from symloss.paper.score_tables import SCORES, loss_heading
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # One colour a loss in every figure of the project, told apart also by people who see few colours.
@@ -30,6 +33,9 @@ COLOURS = {
     "unhinged": "#E07B00",
     "barrier_hinge": "#C40F2E",
 }
+# For losses of the user's own, in the order of their names.
+_FURTHER_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
+_MARKERS = {"squared": "s", "hinge": "^", "logistic": "o", "savage": "D", "sigmoid": "v", "unhinged": "P"}
 # Dashes as well as colours: curves that coincide somewhere stay visible.
 _DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
 
@@ -100,19 +106,172 @@ def save_figures(directory: Path) -> list[Path]:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_figures(Path(folder))][:2]
     ['figure1.png', 'figure1.pdf']
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for number, draw in enumerate((figure_1, figure_2, figure_3), start=1):
-        figure = draw()
+    return _save_all(directory, {"figure1": figure_1(), "figure2": figure_2(), "figure3": figure_3()})
+
+
+def figure_4(cells: Sequence[ComparedCell]) -> Figure:
+    """Draw figure 4: mean balanced accuracy and AUC against noise, two panels a data set.
+
+    Lines are ours, with bars of one standard error; crosses are the paper's. One family at a time: cells of several
+    are drawn side by side.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> [axes.get_title() for axes in figure_4(cells).axes]
+    ['susy']
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in cells)]
+    columns = min(len(datasets), 5)
+    bands = -(-len(datasets) // columns)
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(objectives) + 0.4), layout="constrained")
+        grid = figure.add_gridspec(bands * len(objectives), columns)
+        for index, dataset in enumerate(datasets):
+            band, column = divmod(index, columns)
+            for line, objective in enumerate(objectives):
+                axes = figure.add_subplot(grid[band * len(objectives) + line, column])
+                chosen = [cell for cell in cells if (cell.dataset, cell.objective) == (dataset, objective)]
+                _draw_against_noise(axes, chosen)
+                if line == 0:
+                    axes.set_title(dataset)
+                if line < len(objectives) - 1:
+                    axes.tick_params(labelbottom=False)
+                if column == 0:
+                    axes.set_ylabel(SCORES[objective])
+        figure.supxlabel("noise: π above, π' below", fontsize="medium")
+        _legend(figure, cells)
+    return figure
+
+
+def scatter(cells: Sequence[ComparedCell]) -> Figure:
+    """Draw our means against the paper's, and below that the difference; a column for each objective.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> [axes.get_title() for axes in scatter(cells).axes]
+    ['Balanced accuracy: 1 cell, rms 0.40', '']
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    compared = [cell for cell in cells if cell.paper_mean is not None]
+    objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
+    if not objectives:
+        raise ValueError("nothing to draw: the paper has none of these cells")
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
+        grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
+        for objective, means, differences in zip(objectives, *grid, strict=True):
+            chosen = [cell for cell in compared if cell.objective == objective]
+            number = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
+            means.set_title(f"{SCORES[objective]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
+            _draw_against_paper(means, chosen, [cell.mean for cell in chosen])
+            means.axline((75, 75), slope=1, color="#555555", linewidth=0.8)
+            _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen])
+            differences.axhline(0, color="#555555", linewidth=0.8)
+            differences.set_xlabel("paper")
+        grid[0, 0].set_ylabel("ours")
+        grid[1, 0].set_ylabel("ours − paper")
+        _legend(figure, compared, lines=False)
+    return figure
+
+
+def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[Path]:
+    """Write the figures of results, each as PNG and PDF: figure 4, the same of other families, and the scatter plot.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_result_figures(Path(folder), cells)]
+    ['figure4.png', 'figure4.pdf', 'ours_against_paper.png', 'ours_against_paper.pdf']
+    """
+    drawn = {}
+    for family in dict.fromkeys(cell.family for cell in cells):
+        name = "figure4" if family == "uci" else "noise_" + re.sub(r"[^A-Za-z0-9]+", "-", family)
+        drawn[name] = figure_4([cell for cell in cells if cell.family == family])
+    if any(cell.paper_mean is not None for cell in cells):
+        drawn["ours_against_paper"] = scatter(cells)
+    return _save_all(directory, drawn)
+
+
+def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell]) -> None:
+    noises = list(dict.fromkeys((cell.pi, cell.pi_prime) for cell in cells))
+    for loss, style in _styles(cells).items():
+        chosen = [cell for cell in cells if cell.loss == loss]
+        places = [noises.index((cell.pi, cell.pi_prime)) for cell in chosen]
+        axes.errorbar(
+            places,
+            [cell.mean for cell in chosen],
+            yerr=[cell.se or 0.0 for cell in chosen],
+            markersize=4,
+            linewidth=2.0 if loss == "barrier_hinge" else 1.2,
+            **style,
+        )
+        paper = [(place, cell.paper_mean) for place, cell in zip(places, chosen, strict=True) if cell.paper_mean]
+        axes.plot(*zip(*paper, strict=True) if paper else ([], []), "x", color=style["color"], markersize=6, alpha=0.8)
+    axes.set_xticks(range(len(noises)), [noise_text(*noise).strip("()").replace(", ", "\n") for noise in noises])
+    axes.set_xlim(-0.3, max(len(noises) - 0.7, 0.3))
+
+
+def _draw_against_paper(axes: Axes, cells: Sequence[ComparedCell], heights: Sequence[float]) -> None:
+    for loss, style in _styles(cells).items():
+        chosen = [(cell, height) for cell, height in zip(cells, heights, strict=True) if cell.loss == loss]
+        axes.errorbar(
+            [cell.paper_mean or 0.0 for cell, _ in chosen],
+            [height for _, height in chosen],
+            xerr=[cell.paper_se or 0.0 for cell, _ in chosen],
+            yerr=[cell.se or 0.0 for cell, _ in chosen],
+            elinewidth=0.6,
+            markersize=4,
+            alpha=0.7,
+            **{**style, "linestyle": "none"},
+        )
+
+
+def _styles(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Any]]:
+    """Return how each loss is drawn: the same in every figure, losses of the user's own after the built-in ones."""
+    losses = sorted({cell.loss for cell in cells}, key=loss_order)
+    own = [loss for loss in losses if loss not in COLOURS]
+    return {
+        loss: {
+            "color": COLOURS.get(loss) or _FURTHER_COLOURS[own.index(loss) % len(_FURTHER_COLOURS)],
+            "marker": _MARKERS.get(loss, "*" if loss == "barrier_hinge" else "X"),
+            "linestyle": _DASHES.get(loss, "-"),
+        }
+        for loss in losses
+    }
+
+
+def _legend(figure: Figure, cells: Sequence[ComparedCell], lines: bool = True) -> None:
+    from matplotlib.lines import Line2D
+
+    hidden = {} if lines else {"linestyle": "none"}
+    handles = [Line2D([], [], label=loss_heading(loss), **style | hidden) for loss, style in _styles(cells).items()]
+    if lines and any(cell.paper_mean is not None for cell in cells):
+        handles.append(Line2D([], [], label="paper", color="#555555", marker="x", linestyle="none"))
+    figure.legend(handles=handles, loc="outside right center", handlelength=3 if lines else 1)
+
+
+def _save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
+    paths = []
+    for name, figure in figures.items():
         for kind in ("png", "pdf"):
-            path = directory / f"figure{number}.{kind}"
-            _save(figure, path)
-            written.append(path)
-    return written
+            paths.append(directory / f"{name}.{kind}")
+            _save(figure, paths[-1])
+    return paths
 
 
 def _figure(
@@ -143,14 +302,10 @@ def _figure(
 
 
 def _save(figure: Figure, path: Path) -> None:
-    """Write beside the target and move into place, so that a killed run leaves no half figure."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
-    os.close(handle)
-    try:
+    with whole_file(path) as temporary:
         figure.savefig(
-            temporary, bbox_inches="tight", dpi=160, metadata={"CreationDate": None} if path.suffix == ".pdf" else None
+            temporary,
+            bbox_inches=None if figure.get_layout_engine() else "tight",
+            dpi=160,
+            metadata={"CreationDate": None} if path.suffix == ".pdf" else None,
         )
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,319 @@
+"""Ours beside the paper's, cell by cell, and how well the two agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from symloss.losses import list_losses
+from symloss.paper.boldface import boldface
+from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, find_published, published_cells
+from symloss.paper.results import OBJECTIVES, Cell
+
+
+@dataclass(frozen=True)
+class ComparedCell:
+    """One loss on one data set at one noise rate: ours, and the paper's where it has the cell.
+
+    Parameters
+    ----------
+    family, dataset, objective, pi, pi_prime, loss
+        Which cell it is.
+    mean, se : float
+        Ours; ``se`` is None after a single trial.
+    trials : int
+    bold : bool
+        Whether ours is in boldface, among all losses of the row.
+    paper_mean, paper_se, paper_bold
+        The paper's, or None.
+
+    Examples
+    --------
+    >>> cell = ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
+    >>> round(cell.difference, 3), round(cell.z, 3)
+    (0.4, 0.705)
+    """
+
+    family: str
+    dataset: str
+    objective: str
+    pi: float
+    pi_prime: float
+    loss: str
+    mean: float
+    se: float | None
+    trials: int
+    bold: bool
+    paper_mean: float | None = None
+    paper_se: float | None = None
+    paper_bold: bool | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean minus the paper's."""
+        return None if self.paper_mean is None else self.mean - self.paper_mean
+
+    @property
+    def z(self) -> float | None:
+        """The difference over its standard error, the rounding of the paper's numbers counted.
+
+        A mean printed to 0.1 adds the variance 0.1^2 / 12. So does a standard error s: over all values that are
+        printed as s, its square has the mean s^2 + 0.1^2 / 12, also where 0.0 is printed for 0 to 0.05.
+        """
+        if self.difference is None or self.paper_se is None or self.se is None:
+            return None
+        return self.difference / math.sqrt(self.se**2 + self.paper_se**2 + 2 * ROUNDING_VARIANCE)
+
+    @property
+    def row(self) -> tuple[str, str, str, float, float]:
+        """The row of a table that the cell is in."""
+        return self.family, self.dataset, self.objective, self.pi, self.pi_prime
+
+
+def compare(results: Iterable[Cell]) -> list[ComparedCell]:
+    """Put results beside the paper's, in the paper's order; other data sets and losses come last.
+
+    Examples
+    --------
+    >>> scores = {"auc": {"sigmoid": [90.0, 91.0], "ramp": [88.0, 90.0]}}
+    >>> result = Cell(family="uci", dataset="twonorm", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> for cell in compare([result]):
+    ...     print(cell.loss, cell.mean, cell.bold, cell.paper_mean)
+    sigmoid 90.5 True 98.0
+    ramp 89.0 True None
+    """
+    compared = [
+        cell
+        for result in results
+        for objective in OBJECTIVES
+        if objective in result.scores
+        for cell in _compared_row(result, objective)
+    ]
+    return sorted(compared, key=_order)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How well results agree with the paper.
+
+    Parameters
+    ----------
+    cells, compared : int
+        Cells of ours, and those of them that the paper has.
+    rms_difference, mean_difference : float
+        Of our means from the paper's, in points of 0 to 100.
+    share_z_below_1, share_z_below_2, share_z_below_3 : float
+        Shares of the compared cells whose |z| is less than 1, 2 and 3. If all that differs is chance, about 0.68, 0.95
+        and 0.997.
+    boldface_of, boldface_agree : int
+        Cells of rows with all the paper's losses; those in boldface in both or in neither, among these losses.
+    best_loss_of, best_loss_agree : int
+        Such rows; those in which our best loss is in boldface in the paper.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> summary = summarise(cells)
+    >>> summary.compared, round(summary.rms_difference, 3), summary.share_z_below_1
+    (1, 0.4, 1.0)
+    """
+
+    cells: int
+    compared: int
+    rms_difference: float | None
+    mean_difference: float | None
+    share_z_below_1: float | None
+    share_z_below_2: float | None
+    share_z_below_3: float | None
+    boldface_of: int
+    boldface_agree: int
+    best_loss_of: int
+    best_loss_agree: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON, with the agreements as shares too."""
+        rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
+        return rounded | {
+            "boldface_agreement": _share(self.boldface_agree, self.boldface_of),
+            "best_loss_agreement": _share(self.best_loss_agree, self.best_loss_of),
+        }
+
+
+def summarise(cells: Sequence[ComparedCell]) -> Summary:
+    """Return how well compared cells agree with the paper.
+
+    Examples
+    --------
+    >>> summarise([]).rms_difference is None
+    True
+    """
+    differences = [cell.difference for cell in cells if cell.difference is not None]
+    sizes = [abs(cell.z) for cell in cells if cell.z is not None]
+    rows = [row for row in map(_as_in_the_paper, rows_of(cells)) if row]
+    agree = [cell.bold == cell.paper_bold for row in rows for cell in row]
+    best = [max(row, key=lambda cell: cell.mean).paper_bold for row in rows]
+    return Summary(
+        cells=len(cells),
+        compared=len(differences),
+        rms_difference=math.sqrt(statistics.fmean(d * d for d in differences)) if differences else None,
+        mean_difference=statistics.fmean(differences) if differences else None,
+        share_z_below_1=statistics.fmean(size < 1 for size in sizes) if sizes else None,
+        share_z_below_2=statistics.fmean(size < 2 for size in sizes) if sizes else None,
+        share_z_below_3=statistics.fmean(size < 3 for size in sizes) if sizes else None,
+        boldface_of=len(agree),
+        boldface_agree=sum(agree),
+        best_loss_of=len(best),
+        best_loss_agree=sum(bool(bold) for bold in best),
+    )
+
+
+def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summary]]:
+    """Return the summaries of all cells and of each family, objective and noise rate.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> {part: list(summaries) for part, summaries in summarise_parts(cells).items()}
+    {'all': ['all'], 'family': ['uci'], 'objective': ['ber'], 'noise': ['(1.0, 0.0)']}
+    """
+    parts: dict[str, Callable[[ComparedCell], str]] = {
+        "all": lambda _: "all",
+        "family": lambda cell: cell.family,
+        "objective": lambda cell: cell.objective,
+        "noise": lambda cell: noise_text(cell.pi, cell.pi_prime),
+    }
+    return {
+        part: {
+            value: summarise([cell for cell in cells if key(cell) == value]) for value in dict.fromkeys(map(key, cells))
+        }
+        for part, key in parts.items()
+    }
+
+
+def comparison_csv(cells: Sequence[ComparedCell]) -> str:
+    """Return the cells as CSV, one row each; what does not exist is empty, boldface is 1 or 0.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1.0, 0.0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> print(comparison_csv(cells), end="")
+    family,dataset,objective,pi,pi_prime,loss,mean,se,trials,bold,paper_mean,paper_se,paper_bold,difference,z
+    uci,susy,ber,1.0,0.0,hinge,77.9,0.4,20,1,77.5,0.4,1,0.4,0.7053
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([*(key.name for key in fields(ComparedCell)), "difference", "z"])
+    for cell in cells:
+        writer.writerow(map(_csv_value, (*astuple(cell), cell.difference, cell.z)))
+    return stream.getvalue()
+
+
+def rows_of(cells: Sequence[ComparedCell]) -> list[list[ComparedCell]]:
+    """Return the cells in rows: those of one data set, objective and noise rate.
+
+    Examples
+    --------
+    >>> rows_of([])
+    []
+    """
+    return [list(row) for _, row in groupby(cells, key=lambda cell: cell.row)]
+
+
+def noise_text(pi: float, pi_prime: float) -> str:
+    """Return a noise rate as the paper writes it.
+
+    Examples
+    --------
+    >>> noise_text(1, 0), noise_text(0.65, 0.45)
+    ('(1.0, 0.0)', '(0.65, 0.45)')
+    """
+    return f"({float(pi)!r}, {float(pi_prime)!r})"
+
+
+def loss_order(loss: str) -> tuple[int, str]:
+    """Return a key that sorts losses: the paper's in its order, the other built-in ones, and others by name.
+
+    Examples
+    --------
+    >>> sorted(["tangent", "ramp", "sigmoid", "barrier_hinge"], key=loss_order)
+    ['barrier_hinge', 'sigmoid', 'ramp', 'tangent']
+    """
+    known = [*LOSSES, *list_losses()]
+    return (known.index(loss) if loss in known else len(known), loss)
+
+
+def _compared_row(result: Cell, objective: str) -> list[ComparedCell]:
+    losses = result.scores[objective]
+    means = [statistics.fmean(values) for values in losses.values()]
+    errors = [_standard_error(values) for values in losses.values()]
+    row = []
+    for loss, mean, error, bold in zip(losses, means, errors, boldface(means, errors, result.trials), strict=True):
+        paper = find_published(result.family, result.dataset, objective, result.pi, result.pi_prime, loss)
+        row.append(
+            ComparedCell(
+                result.family,
+                result.dataset,
+                objective,
+                result.pi,
+                result.pi_prime,
+                loss,
+                mean,
+                error,
+                result.trials,
+                bold,
+                *((paper.mean, paper.se, paper.bold) if paper else ()),
+            )
+        )
+    return row
+
+
+def _standard_error(scores: Sequence[float]) -> float | None:
+    return statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None
+
+
+def _as_in_the_paper(row: Sequence[ComparedCell]) -> list[ComparedCell]:
+    """Return a row's cells of the paper's losses, boldface decided among them; nothing if one is missing."""
+    cells = [cell for cell in row if cell.paper_mean is not None]
+    if {cell.loss for cell in cells} != LOSSES.keys():
+        return []
+    bold = boldface([cell.mean for cell in cells], [cell.se for cell in cells], cells[0].trials)
+    return [replace(cell, bold=ours) for cell, ours in zip(cells, bold, strict=True)]
+
+
+def _order(cell: ComparedCell) -> tuple[Any, ...]:
+    """The paper's order: its families, data sets and losses first."""
+    families, datasets = _known()
+    return (
+        families.index(cell.family) if cell.family in families else len(families),
+        cell.family,
+        OBJECTIVES.index(cell.objective),
+        cell.pi_prime - cell.pi,
+        -cell.pi,
+        datasets.index(cell.dataset) if cell.dataset in datasets else len(datasets),
+        cell.dataset,
+        loss_order(cell.loss),
+    )
+
+
+@cache
+def _known() -> tuple[list[str], list[str]]:
+    families = list(dict.fromkeys(cell.family for cell in published_cells()))
+    datasets = list(dict.fromkeys(cell.dataset for cell in published_cells()))
+    return families, datasets
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None

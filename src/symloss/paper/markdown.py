@@ -1,0 +1,112 @@
+"""The comparison as a Markdown page: the summary, then three lines a row, ours, the paper's and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from symloss.paper.compare import ComparedCell, Summary, summarise_parts
+from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
+
+SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
+
+
+def comparison_markdown(cells: Sequence[ComparedCell]) -> str:
+    """Return the comparison as Markdown.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> print(comparison_markdown(cells).split("## ")[2])
+    UCI and LIBSVM susy: Balanced accuracy
+    <BLANKLINE>
+    | π, π' |  | Hinge |
+    |---|---|---|
+    | 1.0, 0.0 | ours | **77.9 (0.4)** |
+    |  | paper | **77.5 (0.4)** |
+    |  | difference, z | +0.4, +0.7 |
+    <BLANKLINE>
+    """
+    parts = [
+        "# Ours and the paper's",
+        "Mean score (standard error), 0 to 100; boldface: the best loss, and those that a one-sided t-test at 5% does "
+        "not separate from it. The difference is ours minus the paper's; z is in its standard errors.",
+        "## Summary",
+        _summary_table(cells),
+    ]
+    for table in score_tables(cells, by_noise=single_dataset_families(cells)):
+        parts += [f"## {_escaped(table.title)}", _table(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def summary_texts(name: str, summary: Summary) -> list[str]:
+    """Return a line of the summary, one text for each of ``SUMMARY_COLUMNS``.
+
+    Examples
+    --------
+    >>> from symloss.paper.compare import summarise
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> summary_texts("all", summarise(cells))
+    ['all', '1', '0.40', '100.0%', '100.0%', '100.0%', '-', '-']
+    """
+    shares = (summary.share_z_below_1, summary.share_z_below_2, summary.share_z_below_3)
+    return [
+        name,
+        str(summary.compared),
+        "-" if summary.rms_difference is None else f"{summary.rms_difference:.2f}",
+        *("-" if share is None else f"{share:.1%}" for share in shares),
+        f"{summary.boldface_agree} of {summary.boldface_of}" if summary.boldface_of else "-",
+        f"{summary.best_loss_agree} of {summary.best_loss_of}" if summary.best_loss_of else "-",
+    ]
+
+
+def _summary_table(cells: Sequence[ComparedCell]) -> str:
+    lines = [_line([column.replace("|", "\\|") for column in SUMMARY_COLUMNS]), "|---|" + "---:|" * 7]
+    for summaries in summarise_parts(cells).values():
+        lines += [_line(map(_escaped, summary_texts(name, summary))) for name, summary in summaries.items()]
+    return "\n".join(lines)
+
+
+def _table(table: ScoreTable) -> str:
+    lines = [
+        _line([table.row_header, "", *(_escaped(loss_heading(loss)) for loss in table.losses)]),
+        "|---" * (len(table.losses) + 2) + "|",
+    ]
+    for row in table.rows:
+        cells = [row.get(loss) for loss in table.losses]
+        lines.append(_line([_escaped(table.label(row)), "ours", *_texts(cells, _ours)]))
+        if any(cell and cell.paper_mean is not None for cell in cells):
+            lines.append(_line(["", "paper", *_texts(cells, _papers)]))
+            lines.append(_line(["", "difference, z", *_texts(cells, _difference)]))
+    return "\n".join(lines)
+
+
+def _texts(cells: Sequence[ComparedCell | None], text: Callable[[ComparedCell], str]) -> list[str]:
+    return ["" if cell is None else text(cell) for cell in cells]
+
+
+def _ours(cell: ComparedCell) -> str:
+    text = f"{cell.mean:.1f}" + ("" if cell.se is None else f" ({cell.se:.1f})")
+    return f"**{text}**" if cell.bold else text
+
+
+def _papers(cell: ComparedCell) -> str:
+    if cell.paper_mean is None:
+        return ""
+    text = f"{cell.paper_mean:.1f} ({cell.paper_se:.1f})"
+    return f"**{text}**" if cell.paper_bold else text
+
+
+def _difference(cell: ComparedCell) -> str:
+    if cell.difference is None:
+        return ""
+    return f"{cell.difference:+.1f}" + ("" if cell.z is None else f", {cell.z:+.1f}")
+
+
+def _line(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _escaped(text: str) -> str:
+    for special in "\\|*_`<[":
+        text = text.replace(special, "\\" + special)
+    return text

@@ -1,0 +1,355 @@
+"""Result files: one small JSON file for every data set and noise rate, written when its last trial is done."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote
+
+import numpy as np
+import torch
+
+from symloss import __version__
+from symloss.corruption import check_contamination
+from symloss.paper.files import write_whole
+
+FORMAT = 1
+OBJECTIVES = ("ber", "auc")
+DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
+
+Scores = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+class DamagedResult(ValueError):
+    """A file that is not a whole result; the message names the file and says why.
+
+    Examples
+    --------
+    >>> str(DamagedResult(Path("spambase_pi1.00_0.00.json"), "it is empty"))
+    'spambase_pi1.00_0.00.json is not used: it is empty'
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is not used: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions that decide a score's last digits.
+
+    Examples
+    --------
+    >>> list(current_versions())
+    ['symloss', 'torch', 'numpy', 'python']
+    """
+    return {
+        "symloss": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What decides the scores of a data set at a noise rate.
+
+    Parameters
+    ----------
+    family : str
+        ``uci``, ``mnist`` or ``cifar10`` for the paper's; anything for other data sets.
+    dataset : str
+        Of CIFAR-10 the class that airplanes are told from, such as ``horse``.
+    pi, pi_prime : float
+    trials : int
+    seed : int
+    protocol : str
+        The protocol's name, such as ``matched`` or ``printed``.
+    settings : dict
+        All that the protocol leaves to choose, as JSON has it: learning rate, epochs, ...
+
+    Examples
+    --------
+    >>> Configuration(family="uci", dataset="susy", pi=1, pi_prime=0, trials=20).protocol
+    ''
+    """
+
+    family: str
+    dataset: str
+    pi: float
+    pi_prime: float
+    trials: int
+    seed: int = 0
+    protocol: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("family", "dataset"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ValueError(f"{name} must be a name, got {getattr(self, name)!r}")
+        _check_type("protocol", self.protocol, str)
+        _check_type("settings", self.settings, dict)
+        for name in ("pi", "pi_prime"):
+            _check_number(name, getattr(self, name))
+        check_contamination(self.pi, self.pi_prime)
+        for name, least in (("trials", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        # As a file has it, so that what was written equals what is read: tuples become lists.
+        object.__setattr__(self, "settings", json.loads(json.dumps(self.settings, allow_nan=False)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Configuration):
+    """The scores of a data set at a noise rate, every trial of every loss; scores are rounded to 4 decimals.
+
+    Parameters
+    ----------
+    scores : dict
+        ``scores[objective][loss]`` holds one score in 0 to 100 for each trial: balanced accuracy for the objective
+        ``ber``, AUC for ``auc``.
+    curves : dict
+        ``curves[objective][loss]`` holds the mean score after each epoch, where it was recorded.
+    versions : dict
+    device : str
+    seconds : float
+        What the cell took.
+
+    Other parameters are those of `Configuration`.
+
+    Examples
+    --------
+    >>> scores = {"auc": {"sigmoid": [90, 91.00001], "hinge": [70, 72]}}
+    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> cell.scores["auc"]["sigmoid"]
+    [90.0, 91.0]
+    """
+
+    scores: Scores
+    curves: Scores = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=current_versions)
+    device: str = "cpu"
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "scores", _checked_scores("scores", self.scores, self.trials))
+        object.__setattr__(self, "curves", _checked_scores("curves", self.curves, None))
+        if not self.scores:
+            raise ValueError("scores must hold an objective, got none")
+        _check_type("versions", self.versions, dict)
+        _check_type("device", self.device, str)
+        _check_number("seconds", self.seconds)
+
+    @property
+    def configuration(self) -> Configuration:
+        """What decided the scores."""
+        return Configuration(**{key.name: getattr(self, key.name) for key in fields(Configuration)})
+
+
+class Results(NamedTuple):
+    """The result files of a folder: the whole ones, and what is wrong with the others.
+
+    Examples
+    --------
+    >>> Results([], []).cells
+    []
+    """
+
+    cells: list[Cell]
+    damaged: list[DamagedResult]
+
+
+def cell_path(folder: Path, dataset: str, pi: float, pi_prime: float) -> Path:
+    """Return where the result of a data set at a noise rate belongs, whatever the data set is called.
+
+    Examples
+    --------
+    >>> cell_path(Path("results"), "spambase", 1, 0).name
+    'spambase_pi1.00_0.00.json'
+    >>> cell_path(Path("results"), "../my data", 0.655, 0.45).name
+    '..%2Fmy%20data_pi0.655_0.45.json'
+    """
+    name = quote(dataset, safe="")
+    if len(name) > 120:  # file systems allow 255 bytes
+        name = f"{name[:100]}~{hashlib.sha256(dataset.encode()).hexdigest()[:16]}"
+    return folder / f"{name}_{noise_name(pi, pi_prime)}.json"
+
+
+def noise_name(pi: float, pi_prime: float) -> str:
+    """Return a noise rate as a part of a file's name: two decimals, or all that there are.
+
+    Examples
+    --------
+    >>> noise_name(1, 0), noise_name(0.655, 0.45)
+    ('pi1.00_0.00', 'pi0.655_0.45')
+    """
+    return "pi" + "_".join(f"{rate:.2f}" if round(rate, 2) == rate else repr(rate) for rate in (pi, pi_prime))
+
+
+def write_cell(folder: Path, cell: Cell) -> Path:
+    """Write a finished cell into its file, whole or not at all, and return the path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> scores = {"auc": {"sigmoid": [90, 91]}}
+    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_cell(write_cell(Path(folder), cell)) == cell
+    True
+    """
+    text = json.dumps({"format": FORMAT, **asdict(cell)}, indent=1, allow_nan=False)
+    # A line for each list of numbers. Strings hold no line breaks in JSON, so that none of them is touched.
+    text = re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda match: f"[{' '.join(match[1].split())}]", text)
+    path = cell_path(folder, cell.dataset, cell.pi, cell.pi_prime)
+    write_whole(path, text + "\n")
+    return path
+
+
+def read_cell(path: Path) -> Cell:
+    """Read a result file.
+
+    Raises
+    ------
+    DamagedResult
+        If it is truncated, changed by hand to something impossible, or no result at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "spambase_pi1.00_0.00.json"
+    ...     _ = path.write_text('{"format": 1, "family": "uc')
+    ...     try:
+    ...         read_cell(path)
+    ...     except DamagedResult as error:
+    ...         print(error.reason)
+    it is no whole JSON file (Unterminated string starting at: line 1 column 25 (char 24))
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no result file {path}")
+    try:
+        cell = _cell(json.loads(path.read_bytes(), parse_constant=_refuse_constant))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DamagedResult(path, f"it is no whole JSON file ({error})") from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise DamagedResult(path, str(error)) from error
+    if path.name != (expected := cell_path(path.parent, cell.dataset, cell.pi, cell.pi_prime).name):
+        raise DamagedResult(path, f"it holds what belongs into {expected}")
+    return cell
+
+
+def read_cells(folder: Path) -> Results:
+    """Read all result files of a folder, and say which are damaged; other files are left alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_cells(Path(folder))
+    Results(cells=[], damaged=[])
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    results = Results([], [])
+    for path in sorted(folder.glob("*_pi*_*.json")):
+        try:
+            results.cells.append(read_cell(path))
+        except DamagedResult as error:
+            results.damaged.append(error)
+    return results
+
+
+def find_cell(
+    folder: Path, configuration: Configuration, losses: Sequence[str], objectives: Sequence[str] = OBJECTIVES
+) -> Cell | None:
+    """Return a cell that is done already: the same configuration, and at least these losses for these objectives.
+
+    A damaged file counts as missing, with a warning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> scores = {"auc": {"sigmoid": [90, 91]}}
+    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_cell(Path(folder), cell)
+    ...     for losses in (["sigmoid"], ["sigmoid", "hinge"]):
+    ...         print(find_cell(Path(folder), cell.configuration, losses, ["auc"]) is not None)
+    True
+    False
+    """
+    path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+    if not path.exists():
+        return None
+    try:
+        cell = read_cell(path)
+    except DamagedResult as error:
+        warnings.warn(f"{error}; it counts as missing", stacklevel=2)
+        return None
+    has_all = all(loss in cell.scores.get(objective, {}) for objective in objectives for loss in losses)
+    return cell if has_all and cell.configuration == configuration else None
+
+
+def _cell(content: Any) -> Cell:
+    if not isinstance(content, dict) or "format" not in content:
+        raise ValueError("it is not a result of symloss (it has no format)")
+    if content["format"] != FORMAT:
+        raise ValueError(f"its format is {content['format']!r}; this symloss reads {FORMAT}")
+    names = {key.name for key in fields(Cell)}
+    if missing := sorted(names - content.keys()):
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    if unknown := sorted(content.keys() - names - {"format"}):
+        raise ValueError(f"it has the unknown {', '.join(unknown)}")
+    return Cell(**{name: content[name] for name in names})
+
+
+def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dict[str, list[float]]]:
+    """Return scores as rounded floats; with ``trials``, that many of each loss."""
+    _check_type(name, scores, dict)
+    checked: dict[str, dict[str, list[float]]] = {}
+    for objective, losses in scores.items():
+        if objective not in OBJECTIVES:
+            raise ValueError(f"{name} must be of {' or '.join(OBJECTIVES)}, got {objective!r}")
+        _check_type(f"{name} of {objective}", losses, dict)
+        checked[objective] = {}
+        for loss, values in losses.items():
+            what = f"{name} of {objective}, {loss}"
+            _check_type(what, values, list | tuple)
+            if not values or (trials is not None and len(values) != trials):
+                wanted = "some" if trials is None else f"{trials}, one a trial"
+                raise ValueError(f"{what}: expected {wanted}, got {len(values)}")
+            for value in values:
+                _check_number(what, value)
+                if not 0 <= value <= 100:
+                    raise ValueError(f"{what} must be between 0 and 100, got {value!r}")
+            checked[objective][loss] = [round(float(value), DECIMALS) for value in values]
+        if not losses:
+            raise ValueError(f"{name} of {objective} must hold a loss, got none")
+    return checked
+
+
+def _check_type(name: str, value: Any, kind: Any) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {kind if not isinstance(kind, type) else kind.__name__}, got {value!r:.80}")
+
+
+def _check_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"it holds {constant}")
+

@@ -1,0 +1,142 @@
+"""The comparison on a terminal: tables that fit its width, and the summary below them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from symloss.paper.compare import ComparedCell, summarise_parts
+from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
+from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+# Points of difference, and standard errors, from which a number is yellow, and red.
+DIFFERENCE_COLOURS = (1.0, 2.0)
+Z_COLOURS = (2.0, 3.0)
+LEGEND = """\
+cells: those that the paper has too. rms: of our means minus its means, 0 to 100.
+|z| by chance alone: below 1, 2 and 3 in about 68, 95 and 99.7% of the cells.
+boldface: cells that have it in both or in neither, in rows with all seven losses.
+best loss: such rows in which our best loss has boldface in the paper."""
+
+
+def print_comparison(cells: Sequence[ComparedCell], console: Console) -> None:
+    """Print every table of the comparison, in pieces where the losses do not fit beside each other.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> print_comparison(cells, Console(width=80))
+    UCI and LIBSVM susy: Balanced accuracy
+    π, π'       Hinge
+    ──────────────────
+    1.0, 0.0 77.9±0.4*
+       paper 77.5±0.4*
+    diff |z|  +0.4 0.7
+    <BLANKLINE>
+    """
+    from rich.text import Text
+
+    for table in score_tables(cells, by_noise=single_dataset_families(cells)):
+        for piece in _fitting(table, console.width):
+            console.print(Text(table.title, style="bold"))
+            console.print(piece)
+            console.print()
+
+
+def print_summary(cells: Sequence[ComparedCell], console: Console) -> None:
+    """Print how well the two agree: over all cells, and for each family, objective and noise rate.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> print_summary(cells, Console(width=80))
+                cells   rms  |z| < 1  |z| < 2  |z| < 3  boldface  best loss
+    ...
+    all             1  0.40   100.0%   100.0%   100.0%         -          -
+    ...
+    """
+    table = _new_table()
+    for column in SUMMARY_COLUMNS:
+        table.add_column(column.rjust(len(column) + 1), justify="right" if column else "left")
+    for part, summaries in summarise_parts(cells).items():
+        for index, (name, summary) in enumerate(summaries.items(), start=1):
+            table.add_row(
+                *summary_texts(name, summary),
+                end_section=index == len(summaries),
+                style="bold" if part == "all" else None,
+            )
+    console.print(table)
+    console.print(LEGEND, style="dim", highlight=False)
+
+
+def _fitting(table: ScoreTable, width: int) -> list[Table]:
+    """Return a table in as many pieces as the width asks for, each with some of the losses."""
+    columns = {loss: [_texts(row[loss]) if loss in row else [] for row in table.rows] for loss in table.losses}
+    labels = [_labels(table, row) for row in table.rows]
+    first = max(len(text) for row in labels for text in row)
+    pieces: list[list[str]] = [[]]
+    room = width - first
+    for loss, texts in columns.items():
+        needed = 1 + max(len(loss_heading(loss)) + 1, *(len(text) for row in texts for text in row))
+        if needed > room and pieces[-1]:
+            pieces.append([])
+            room = width - first
+        pieces[-1].append(loss)
+        room -= needed
+    return [_piece(table, labels, {loss: columns[loss] for loss in losses}) for losses in pieces]
+
+
+def _piece(table: ScoreTable, labels: list[list[str]], columns: dict[str, list[list[Text]]]) -> Table:
+    from rich.markup import escape
+    from rich.text import Text
+
+    rich_table = _new_table()
+    rich_table.add_column(table.row_header)
+    for loss in columns:
+        rich_table.add_column(escape(loss_heading(loss)) + " ", justify="right")
+    width = max(len(text) for row in labels for text in row)
+    for index, (name, *further) in enumerate(labels):
+        label = Text("\n").join([Text(name), *(Text(text.rjust(width), style="dim") for text in further)])
+        rich_table.add_row(label, *(Text("\n").join(texts[index]) for texts in columns.values()))
+    return rich_table
+
+
+def _labels(table: ScoreTable, row: dict[str, ComparedCell]) -> list[str]:
+    published = any(cell.paper_mean is not None for cell in row.values())
+    return [table.label(row), *(["paper", "diff |z|"] if published else [])]
+
+
+def _texts(cell: ComparedCell) -> list[Text]:
+    """Return the lines of a cell; a star for boldface, for terminals and files that show none."""
+    from rich.text import Text
+
+    lines = [Text(_score(cell.mean, cell.se, cell.bold), style="bold" if cell.bold else "")]
+    if cell.paper_mean is not None and cell.difference is not None:
+        lines.append(Text(_score(cell.paper_mean, cell.paper_se, cell.paper_bold), style="dim"))
+        lines.append(Text(f"{cell.difference:+.1f} ", style=_colour(cell.difference, DIFFERENCE_COLOURS)))
+        if cell.z is not None:
+            lines[-1].append(f"{abs(cell.z):.1f} ", style=_colour(cell.z, Z_COLOURS))
+    return lines
+
+
+def _score(mean: float, se: float | None, bold: bool | None) -> str:
+    return f"{mean:.1f}" + ("" if se is None else f"±{se:.1f}") + ("*" if bold else " ")
+
+
+def _colour(value: float, limits: tuple[float, float]) -> str:
+    yellow, red = limits
+    return "red" if abs(value) >= red else "yellow" if abs(value) >= yellow else "green"
+
+
+def _new_table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
