@@ -18,7 +18,9 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
           "symloss.corruption", "symloss.metrics", "symloss.datasets", "symloss.paper.tables",
-          "symloss.paper.figures"]  # fmt: skip
+          "symloss.paper.figures", "symloss.paper.files", "symloss.paper.published", "symloss.paper.results",
+          "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
+          "symloss.paper.latex", "symloss.paper.terminal"]  # fmt: skip
 
 
 def public_objects():

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from symloss.datasets import DatasetInfo
+    from symloss.paper.compare import ComparedCell
+    from symloss.paper.results import Cell, Results
     from symloss.paper.tables import LossRow
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
@@ -160,6 +162,82 @@ def datasets(
         print(json.dumps([_dataset_json(record) for record in records], indent=2))
     else:
         _console().print(_datasets_table(records))
+
+
+@app.command()
+def compare(
+    results: Annotated[Path, typer.Argument(help="A folder of result files.", metavar="RESULTS")],
+    csv: Annotated[Path | None, typer.Option(help="Write every cell into this file.", metavar="FILE")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables into this file.", metavar="FILE")] = None,
+    latex: Annotated[
+        Path | None, typer.Option(help="Write the tables into this folder, as the paper prints them.", metavar="FOLDER")
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(help="Draw scores against noise (figure 4) and ours against the paper's.", metavar="FOLDER"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for programs.")] = False,
+) -> None:
+    """Put results beside the paper's, cell by cell, and say how well they agree.
+
+    Example: [bold]symloss compare results --csv cells.csv --figures figures[/bold]
+    """
+    from symloss.paper.compare import compare as compare_with_paper
+    from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.files import write_whole
+
+    found = _read_results(results)
+    cells = compare_with_paper(found.cells)
+    written = []
+    if csv:
+        write_whole(csv, comparison_csv(cells))
+        written.append(csv)
+    if markdown:
+        from symloss.paper.markdown import comparison_markdown
+
+        write_whole(markdown, comparison_markdown(cells))
+        written.append(markdown)
+    if latex:
+        from symloss.paper.latex import write_latex
+
+        written += write_latex(latex, cells)
+    if figures:
+        from symloss.paper.figures import save_result_figures
+
+        written += save_result_figures(figures, cells)
+    if as_json:
+        print(json.dumps(summary_json(cells) | {"damaged": [str(damaged) for damaged in found.damaged]}, indent=2))
+        return
+    _print_comparison(found.cells, cells)
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _read_results(folder: Path) -> Results:
+    """Read a folder of results; name what is damaged on standard error, and fail if nothing else is there."""
+    from symloss.paper.results import read_cells
+
+    found = read_cells(folder)
+    if not found.cells:
+        if found.damaged:
+            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, found.damaged))}")
+        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
+        hint = f"; its folders {', '.join(inside)} do" if inside else ""
+        raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
+    for damaged in found.damaged:
+        print("symloss: warning:", " ".join(str(damaged).split()), file=sys.stderr)
+    return found
+
+
+def _print_comparison(results: list[Cell], cells: list[ComparedCell]) -> None:
+    from symloss.paper.terminal import print_comparison, print_summary
+
+    console = _console()
+    print_comparison(cells, console)
+    print_summary(cells, console)
+    configurations = {(cell.protocol or "unnamed", cell.trials, cell.seed) for cell in results}
+    for protocol, trials, seed in sorted(configurations):
+        print(f"protocol {protocol}, {trials} trials, seed {seed}")
 
 
 def _find_loss(name: str, parameters: dict[str, float]) -> Loss:

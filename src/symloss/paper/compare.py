@@ -197,6 +197,24 @@ def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summar
     }
 
 
+def summary_json(cells: Sequence[ComparedCell]) -> dict[str, Any]:
+    """Return the summary as plain data: that of all cells, and below it those of families, objectives and noise rates.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> summary = summary_json(cells)
+    >>> summary["rms_difference"], summary["by_family"]["uci"]["share_z_below_1"]
+    (0.4, 1.0)
+    """
+    parts = summarise_parts(cells)
+    parts.pop("all")
+    return summarise(cells).to_dict() | {
+        f"by_{part}": {name: summary.to_dict() for name, summary in summaries.items()}
+        for part, summaries in parts.items()
+    }
+
+
 def comparison_csv(cells: Sequence[ComparedCell]) -> str:
     """Return the cells as CSV, one row each; what does not exist is empty, boldface is 1 or 0.
 

@@ -177,7 +177,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
             number = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
             means.set_title(f"{SCORES[objective]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
             _draw_against_paper(means, chosen, [cell.mean for cell in chosen])
-            means.axline((75, 75), slope=1, color="#555555", linewidth=0.8)
+            means.axline((chosen[0].mean, chosen[0].mean), slope=1, color="#555555", linewidth=0.8)
             _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen])
             differences.axhline(0, color="#555555", linewidth=0.8)
             differences.set_xlabel("paper")

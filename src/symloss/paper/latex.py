@@ -55,7 +55,7 @@ def write_latex(folder: Path, cells: Sequence[ComparedCell]) -> list[Path]:
         paths.append(folder / f"{name}.tex")
         write_whole(paths[-1], text + "\n")
     paths.append(folder / "tables.tex")
-    write_whole(paths[-1], _DOCUMENT % "\n".join(rf"\input{{{name}}}" for name in tables))
+    write_whole(paths[-1], _DOCUMENT % "\n".join(rf"\input{{{name}.tex}}\clearpage" for name in tables))
     return paths
 
 

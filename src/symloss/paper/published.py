@@ -59,22 +59,22 @@ def published_cells() -> tuple[PublishedCell, ...]:
     >>> published_cells()[0].loss, published_cells()[0].mean
     ('barrier_hinge', 89.4)
     """
-    with (files("symloss.paper") / "published.csv").open(encoding="utf-8", newline="") as stream:
-        return tuple(
-            PublishedCell(
-                row["family"],
-                _OUR_NAMES.get(row["dataset"], row["dataset"]),
-                int(row["dim"]) if row["dim"] else None,
-                row["objective"],
-                float(row["pi"]),
-                float(row["pi_prime"]),
-                _OUR_NAMES.get(row["loss"], row["loss"]),
-                float(row["mean"]),
-                float(row["se"]),
-                row["bold"] == "1",
-            )
-            for row in csv.DictReader(stream)
+    text = (files("symloss.paper") / "published.csv").read_text(encoding="utf-8")
+    return tuple(
+        PublishedCell(
+            row["family"],
+            _OUR_NAMES.get(row["dataset"], row["dataset"]),
+            int(row["dim"]) if row["dim"] else None,
+            row["objective"],
+            float(row["pi"]),
+            float(row["pi_prime"]),
+            _OUR_NAMES.get(row["loss"], row["loss"]),
+            float(row["mean"]),
+            float(row["se"]),
+            row["bold"] == "1",
         )
+        for row in csv.DictReader(text.splitlines())
+    )
 
 
 def find_published(

@@ -28,7 +28,7 @@ DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.000
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
 
 
-class DamagedResult(ValueError):
+class DamagedResult(ValueError):  # noqa: N818 - it is the result that is damaged
     """A file that is not a whole result; the message names the file and says why.
 
     Examples
@@ -352,4 +352,3 @@ def _check_number(name: str, value: Any) -> None:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"it holds {constant}")
-

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 DIFFERENCE_COLOURS = (1.0, 2.0)
 Z_COLOURS = (2.0, 3.0)
 LEGEND = """\
-cells: those that the paper has too. rms: of our means minus its means, 0 to 100.
-|z| by chance alone: below 1, 2 and 3 in about 68, 95 and 99.7% of the cells.
-boldface: cells that have it in both or in neither, in rows with all seven losses.
+cells: those that the paper has too. rms: of our means minus its means.
+|z|: by chance alone, below 1, 2 and 3 in about 68, 95 and 99.7% of the cells.
+boldface: cells with it in both or in neither, in rows with all seven losses.
 best loss: such rows in which our best loss has boldface in the paper."""
 
 
