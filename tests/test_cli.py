@@ -136,8 +136,8 @@ def test_help_and_version():
     for arguments in ([], ["--help"]):
         result = run(*arguments)
         assert result.exit_code == 0
-        assert all(command in result.output for command in ("losses", "analyze", "figures", "datasets"))
-    for command in ("losses", "analyze", "figures", "datasets"):
+        assert all(command in result.output for command in ("losses", "analyze", "figures", "datasets", "compare"))
+    for command in ("losses", "analyze", "figures", "datasets", "compare"):
         assert f"symloss {command}" in run(command, "--help").output
 
 

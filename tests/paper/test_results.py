@@ -105,7 +105,7 @@ def change(**changes):
         (change(scores={"ber": {"hinge": [1, 2, math.nan]}}), "it holds NaN"),
         (change(scores={"ber": {"hinge": [1, 2, None]}}), "scores of ber, hinge must be a finite number, got None"),
         (change(scores={"ber": {"hinge": [1, 2, "3"]}}), "must be a finite number, got '3'"),
-        (change(scores={"ber": {"hinge": [1, 2, 100.5]}}), "must be between 0 and 100, got 100.5"),
+        (change(scores={"ber": {"hinge": [1, 2, 100.5]}}), "must be between 0 and 100, got 1.0 to 100.5"),
         (change(curves={"ber": {"hinge": []}}), "curves of ber, hinge: expected some, got 0"),
     ],
 )
@@ -120,7 +120,17 @@ def test_damage_is_named(tmp_path, damage, reason):
     assert str(caught.value).startswith(f"{path} is not used: ")
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    scores = {"ber": {"sigmoid": list(np.float32([80.5, 81.25, 82]))}}
+    cell = replace(CELL, pi=np.float64(1), pi_prime=0, seconds=np.float32(2), scores=scores)
+    path = write_cell(tmp_path, cell)
+    assert path.name == "spambase_pi1.00_0.00.json"
+    assert read_cell(path) == cell
+
+
 def test_a_cell_that_could_not_be_read_is_not_made():
+    with pytest.raises(ValueError, match="the name of a loss must be str"):
+        replace(CELL, scores={"ber": {3: [1, 2, 3]}})
     with pytest.raises(ValueError, match="finite number"):
         replace(CELL, scores={"ber": {"hinge": [1, 2, math.nan]}})
     with pytest.raises(ValueError, match="JSON"):

@@ -1,1 +1,1 @@
-"""The paper's tables and figures, regenerated."""
+"""The paper's tables and figures, regenerated, and our results beside its own."""

@@ -110,12 +110,12 @@ class Summary:
     rms_difference, mean_difference : float
         Of our means from the paper's, in points of 0 to 100.
     share_z_below_1, share_z_below_2, share_z_below_3 : float
-        Shares of the compared cells whose |z| is less than 1, 2 and 3. If all that differs is chance, about 0.68, 0.95
-        and 0.997.
+        Shares of the compared cells with z between -1 and 1, -2 and 2, -3 and 3. If all that differs is chance, about
+        0.68, 0.95 and 0.997.
     boldface_of, boldface_agree : int
         Cells of rows with all the paper's losses; those in boldface in both or in neither, among these losses.
     best_loss_of, best_loss_agree : int
-        Such rows; those in which our best loss is in boldface in the paper.
+        Such rows; those in which our best loss, or one of equal mean, is in boldface in the paper.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def summarise(cells: Sequence[ComparedCell]) -> Summary:
     sizes = [abs(cell.z) for cell in cells if cell.z is not None]
     rows = [row for row in map(_as_in_the_paper, rows_of(cells)) if row]
     agree = [cell.bold == cell.paper_bold for row in rows for cell in row]
-    best = [max(row, key=lambda cell: cell.mean).paper_bold for row in rows]
+    best = [any(cell.paper_bold for cell in row if cell.mean == max(other.mean for other in row)) for row in rows]
     return Summary(
         cells=len(cells),
         compared=len(differences),
@@ -170,7 +170,7 @@ def summarise(cells: Sequence[ComparedCell]) -> Summary:
         boldface_of=len(agree),
         boldface_agree=sum(agree),
         best_loss_of=len(best),
-        best_loss_agree=sum(bool(bold) for bold in best),
+        best_loss_agree=sum(best),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +36,15 @@ COLOURS = {
 }
 # For losses of the user's own, in the order of their names.
 _FURTHER_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
-_MARKERS = {"squared": "s", "hinge": "^", "logistic": "o", "savage": "D", "sigmoid": "v", "unhinged": "P"}
+_MARKERS = {
+    "squared": "s",
+    "hinge": "^",
+    "logistic": "o",
+    "savage": "D",
+    "sigmoid": "v",
+    "unhinged": "P",
+    "barrier_hinge": "*",
+}
 # Dashes as well as colours: curves that coincide somewhere stay visible.
 _DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
 
@@ -220,8 +229,8 @@ def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell]) -> None:
             linewidth=2.0 if loss == "barrier_hinge" else 1.2,
             **style,
         )
-        paper = [(place, cell.paper_mean) for place, cell in zip(places, chosen, strict=True) if cell.paper_mean]
-        axes.plot(*zip(*paper, strict=True) if paper else ([], []), "x", color=style["color"], markersize=6, alpha=0.8)
+        paper = [math.nan if cell.paper_mean is None else cell.paper_mean for cell in chosen]
+        axes.plot(places, paper, "x", color=style["color"], markersize=6, alpha=0.8)
     axes.set_xticks(range(len(noises)), [noise_text(*noise).strip("()").replace(", ", "\n") for noise in noises])
     axes.set_xlim(-0.3, max(len(noises) - 0.7, 0.3))
 
@@ -248,7 +257,7 @@ def _styles(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Any]]:
     return {
         loss: {
             "color": COLOURS.get(loss) or _FURTHER_COLOURS[own.index(loss) % len(_FURTHER_COLOURS)],
-            "marker": _MARKERS.get(loss, "*" if loss == "barrier_hinge" else "X"),
+            "marker": _MARKERS.get(loss, "h"),
             "linestyle": _DASHES.get(loss, "-"),
         }
         for loss in losses

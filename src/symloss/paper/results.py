@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
@@ -99,7 +100,7 @@ class Configuration:
         _check_type("protocol", self.protocol, str)
         _check_type("settings", self.settings, dict)
         for name in ("pi", "pi_prime"):
-            _check_number(name, getattr(self, name))
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
         check_contamination(self.pi, self.pi_prime)
         for name, least in (("trials", 1), ("seed", 0)):
             value = getattr(self, name)
@@ -149,7 +150,7 @@ class Cell(Configuration):
             raise ValueError("scores must hold an objective, got none")
         _check_type("versions", self.versions, dict)
         _check_type("device", self.device, str)
-        _check_number("seconds", self.seconds)
+        object.__setattr__(self, "seconds", _number("seconds", self.seconds))
 
     @property
     def configuration(self) -> Configuration:
@@ -194,7 +195,7 @@ def noise_name(pi: float, pi_prime: float) -> str:
     >>> noise_name(1, 0), noise_name(0.655, 0.45)
     ('pi1.00_0.00', 'pi0.655_0.45')
     """
-    return "pi" + "_".join(f"{rate:.2f}" if round(rate, 2) == rate else repr(rate) for rate in (pi, pi_prime))
+    return "pi" + "_".join(f"{rate:.2f}" if round(rate, 2) == rate else repr(float(rate)) for rate in (pi, pi_prime))
 
 
 def write_cell(folder: Path, cell: Cell) -> Path:
@@ -325,16 +326,16 @@ def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dic
         _check_type(f"{name} of {objective}", losses, dict)
         checked[objective] = {}
         for loss, values in losses.items():
+            _check_type("the name of a loss", loss, str)
             what = f"{name} of {objective}, {loss}"
             _check_type(what, values, list | tuple)
             if not values or (trials is not None and len(values) != trials):
                 wanted = "some" if trials is None else f"{trials}, one a trial"
                 raise ValueError(f"{what}: expected {wanted}, got {len(values)}")
-            for value in values:
-                _check_number(what, value)
-                if not 0 <= value <= 100:
-                    raise ValueError(f"{what} must be between 0 and 100, got {value!r}")
-            checked[objective][loss] = [round(float(value), DECIMALS) for value in values]
+            numbers = [_number(what, value) for value in values]
+            if not all(0 <= number <= 100 for number in numbers):
+                raise ValueError(f"{what} must be between 0 and 100, got {min(numbers)} to {max(numbers)}")
+            checked[objective][loss] = [round(number, DECIMALS) for number in numbers]
         if not losses:
             raise ValueError(f"{name} of {objective} must hold a loss, got none")
     return checked
@@ -345,9 +346,10 @@ def _check_type(name: str, value: Any, kind: Any) -> None:
         raise ValueError(f"{name} must be {kind if not isinstance(kind, type) else kind.__name__}, got {value!r:.80}")
 
 
-def _check_number(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
+    return float(value)
 
 
 def _refuse_constant(constant: str) -> NoReturn:

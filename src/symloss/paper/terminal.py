@@ -120,14 +120,21 @@ def _texts(cell: ComparedCell) -> list[Text]:
     lines = [Text(_score(cell.mean, cell.se, cell.bold), style="bold" if cell.bold else "")]
     if cell.paper_mean is not None and cell.difference is not None:
         lines.append(Text(_score(cell.paper_mean, cell.paper_se, cell.paper_bold), style="dim"))
-        lines.append(Text(f"{cell.difference:+.1f} ", style=_colour(cell.difference, DIFFERENCE_COLOURS)))
+        sign = "+" if cell.difference >= 0 else "-"
+        lines.append(Text(f"{sign}{_short(cell.difference)} ", style=_colour(cell.difference, DIFFERENCE_COLOURS)))
         if cell.z is not None:
-            lines[-1].append(f"{abs(cell.z):.1f} ", style=_colour(cell.z, Z_COLOURS))
+            lines[-1].append(f"{_short(cell.z)} ", style=_colour(cell.z, Z_COLOURS))
     return lines
 
 
 def _score(mean: float, se: float | None, bold: bool | None) -> str:
-    return f"{mean:.1f}" + ("" if se is None else f"±{se:.1f}") + ("*" if bold else " ")
+    shown = f"{mean:.1f}".replace("100.0", "100")  # no wider than the others
+    return shown + ("" if se is None else f"±{se:.1f}") + ("*" if bold else " ")
+
+
+def _short(value: float) -> str:
+    """Return a number's size in three characters: large ones need no decimals."""
+    return f"{abs(value):.1f}" if abs(value) < 9.95 else f"{abs(value):.0f}"
 
 
 def _colour(value: float, limits: tuple[float, float]) -> str:

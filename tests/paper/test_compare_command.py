@@ -1,0 +1,102 @@
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from symloss.cli import app
+from symloss.paper.results import write_cell
+
+
+@pytest.fixture
+def folder(tmp_path, made_up):
+    for cell in made_up("uci", datasets=["spambase", "susy"]):
+        write_cell(tmp_path / "results", cell)
+    return tmp_path / "results"
+
+
+def run(*arguments, columns=100):
+    environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)], env=environment)
+
+
+def test_tables_and_summary(folder):
+    result = run(folder)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert result.output.count("spambase") == 8
+    (summary,) = (line.split() for line in result.output.splitlines() if line.startswith("all "))
+    assert summary[1] == "112"
+    assert summary[7:9] == ["of", "112"]
+    assert summary[10:] == ["of", "16"]
+    assert "protocol unnamed, 20 trials, seed 0" in result.output
+
+
+def test_every_file(folder, tmp_path):
+    result = run(
+        folder,
+        *("--csv", tmp_path / "new" / "cells.csv"),
+        *("--markdown", tmp_path / "new" / "tables.md"),
+        *("--latex", tmp_path / "latex"),
+        *("--figures", tmp_path / "figures"),
+    )
+    assert result.exit_code == 0
+    written = [line.removeprefix("wrote ") for line in result.output.splitlines() if line.startswith("wrote ")]
+    assert len(written) == 2 + 10 + 4
+    rows = list(csv.DictReader((tmp_path / "new" / "cells.csv").read_text().splitlines()))
+    assert len(rows) == 112
+    assert {row["loss"] for row in rows} >= {"barrier_hinge", "savage"}
+    assert (tmp_path / "new" / "tables.md").read_text().startswith("# Ours and the paper's")
+    assert (tmp_path / "figures" / "figure4.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "figures" / "ours_against_paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_json_is_all_that_is_printed(folder, tmp_path):
+    result = run(folder, "--json", "--csv", tmp_path / "cells.csv")
+    summary = json.loads(result.stdout)
+    assert summary["compared"] == 112
+    assert summary["rms_difference"] > 0
+    assert summary["damaged"] == []
+    assert (tmp_path / "cells.csv").exists()
+
+
+def test_a_damaged_file_is_named_and_left_out(folder):
+    (path,) = folder.glob("susy_pi0.65*")
+    path.write_text(path.read_text()[:500])
+    result = run(folder, "--json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"symloss: warning: {path} is not used: it is no whole JSON file")
+    assert result.stderr.count("\n") == 1
+    summary = json.loads(result.stdout)
+    assert summary["compared"] == 98
+    assert len(summary["damaged"]) == 1
+
+
+@pytest.mark.parametrize("prepare", ["missing", "file", "empty", "damaged", "one level up"])
+def test_nothing_to_compare(tmp_path, folder, prepare):
+    target, message = {
+        "missing": (tmp_path / "nowhere", "there is no folder"),
+        "file": (next(folder.iterdir()), "there is no folder"),
+        "empty": (tmp_path / "empty", "holds no results"),
+        "damaged": (tmp_path / "damaged", "susy_pi1.00_0.00.json is not used: it is no whole JSON file"),
+        "one level up": (tmp_path, "its folders results do"),
+    }[prepare]
+    if prepare in ("empty", "damaged"):
+        target.mkdir()
+    if prepare == "damaged":
+        (target / "susy_pi1.00_0.00.json").write_text("{")
+    result = run(target)
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert result.stderr.startswith("symloss: error: ")
+    assert message in result.stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_line(folder):
+    result = run(folder, "--csv", "/dev/null/cells.csv")
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+
+
+def test_help_has_an_example():
+    assert "symloss compare results --csv cells.csv" in run("--help", columns=120).output
