@@ -71,6 +71,10 @@ def test_losses_have_one_style_in_every_figure():
     styles = figures._styles(cells)
     assert styles["barrier_hinge"]["color"] == figures.COLOURS["barrier_hinge"]
     assert len({style["color"] for style in styles.values()}) == 4
+    # A panel that lacks one of them draws the others as the legend has them.
+    figure = figures.figure_4([*cells, ComparedCell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])
+    drawn = [bars[0].get_color() for bars in figure.axes[1].containers if len(bars[0].get_xdata())]
+    assert drawn == [styles["mine:B"]["color"]]
     assert len(figures.figure_4(cells).legends[0].get_texts()) == 4  # no crosses: the paper has none of it
 
 

@@ -122,6 +122,19 @@ def test_terminal_fits_where_results_are_far_off(made_up):
     assert printed(cells, 80).count("automobile") == 8
 
 
+def test_losses_that_the_paper_lacks_continue_without_empty_lines(made_up):
+    own = {f"mine:Loss{number}": [70.0 + number] * 20 for number in range(3)}
+    results = [
+        replace(cell, scores={name: {**losses, **own} for name, losses in cell.scores.items()})
+        for cell in made_up("uci", datasets=["susy", "adult"])
+    ]
+    pieces = printed(compare(results), 80).split("\n\n")[:16]
+    assert [("continued" in piece, piece.count("paper"), piece.count("Loss2")) for piece in pieces[:2]] == [
+        (False, 2, 0),
+        (True, 0, 1),
+    ]
+
+
 def test_terminal_shows_names_as_they_are():
     text = printed(compare([AWKWARD]), 100)
     assert "a_b & c|d [red]x[/red] #1" in text

@@ -48,6 +48,8 @@ _MARKERS = {
 # Dashes as well as colours: curves that coincide somewhere stay visible.
 _DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
 
+Style = dict[str, Any]  # of one loss: colour, marker, dashes
+
 _STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -140,6 +142,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
 
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in cells)]
+    styles = _styles(cells)
     columns = min(len(datasets), 5)
     bands = -(-len(datasets) // columns)
     with rc_context(_STYLE):
@@ -150,7 +153,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
             for line, objective in enumerate(objectives):
                 axes = figure.add_subplot(grid[band * len(objectives) + line, column])
                 chosen = [cell for cell in cells if (cell.dataset, cell.objective) == (dataset, objective)]
-                _draw_against_noise(axes, chosen)
+                _draw_against_noise(axes, chosen, styles)
                 if line == 0:
                     axes.set_title(dataset)
                 if line < len(objectives) - 1:
@@ -158,7 +161,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
                 if column == 0:
                     axes.set_ylabel(SCORES[objective])
         figure.supxlabel("noise: π above, π' below", fontsize="medium")
-        _legend(figure, cells)
+        _legend(figure, styles, crosses=any(cell.paper_mean is not None for cell in cells))
     return figure
 
 
@@ -178,6 +181,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
     if not objectives:
         raise ValueError("nothing to draw: the paper has none of these cells")
+    styles = _styles(compared)
     with rc_context(_STYLE):
         figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
         grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
@@ -185,14 +189,14 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
             chosen = [cell for cell in compared if cell.objective == objective]
             number = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
             means.set_title(f"{SCORES[objective]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
-            _draw_against_paper(means, chosen, [cell.mean for cell in chosen])
+            _draw_against_paper(means, chosen, [cell.mean for cell in chosen], styles)
             means.axline((chosen[0].mean, chosen[0].mean), slope=1, color="#555555", linewidth=0.8)
-            _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen])
+            _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen], styles)
             differences.axhline(0, color="#555555", linewidth=0.8)
             differences.set_xlabel("paper")
         grid[0, 0].set_ylabel("ours")
         grid[1, 0].set_ylabel("ours − paper")
-        _legend(figure, compared, lines=False)
+        _legend(figure, {loss: style | {"linestyle": "none"} for loss, style in styles.items()})
     return figure
 
 
@@ -216,9 +220,9 @@ def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[
     return _save_all(directory, drawn)
 
 
-def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell]) -> None:
+def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[str, Style]) -> None:
     noises = list(dict.fromkeys((cell.pi, cell.pi_prime) for cell in cells))
-    for loss, style in _styles(cells).items():
+    for loss, style in styles.items():
         chosen = [cell for cell in cells if cell.loss == loss]
         places = [noises.index((cell.pi, cell.pi_prime)) for cell in chosen]
         axes.errorbar(
@@ -235,8 +239,10 @@ def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell]) -> None:
     axes.set_xlim(-0.3, max(len(noises) - 0.7, 0.3))
 
 
-def _draw_against_paper(axes: Axes, cells: Sequence[ComparedCell], heights: Sequence[float]) -> None:
-    for loss, style in _styles(cells).items():
+def _draw_against_paper(
+    axes: Axes, cells: Sequence[ComparedCell], heights: Sequence[float], styles: dict[str, Style]
+) -> None:
+    for loss, style in styles.items():
         chosen = [(cell, height) for cell, height in zip(cells, heights, strict=True) if cell.loss == loss]
         axes.errorbar(
             [cell.paper_mean or 0.0 for cell, _ in chosen],
@@ -246,11 +252,11 @@ def _draw_against_paper(axes: Axes, cells: Sequence[ComparedCell], heights: Sequ
             elinewidth=0.6,
             markersize=4,
             alpha=0.7,
-            **{**style, "linestyle": "none"},
+            **style | {"linestyle": "none"},
         )
 
 
-def _styles(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Any]]:
+def _styles(cells: Sequence[ComparedCell]) -> dict[str, Style]:
     """Return how each loss is drawn: the same in every figure, losses of the user's own after the built-in ones."""
     losses = sorted({cell.loss for cell in cells}, key=loss_order)
     own = [loss for loss in losses if loss not in COLOURS]
@@ -264,14 +270,13 @@ def _styles(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _legend(figure: Figure, cells: Sequence[ComparedCell], lines: bool = True) -> None:
+def _legend(figure: Figure, styles: dict[str, Style], crosses: bool = False) -> None:
     from matplotlib.lines import Line2D
 
-    hidden = {} if lines else {"linestyle": "none"}
-    handles = [Line2D([], [], label=loss_heading(loss), **style | hidden) for loss, style in _styles(cells).items()]
-    if lines and any(cell.paper_mean is not None for cell in cells):
+    handles = [Line2D([], [], label=loss_heading(loss), **style) for loss, style in styles.items()]
+    if crosses:
         handles.append(Line2D([], [], label="paper", color="#555555", marker="x", linestyle="none"))
-    figure.legend(handles=handles, loc="outside right center", handlelength=3 if lines else 1)
+    figure.legend(handles=handles, loc="outside right center", handlelength=3)
 
 
 def _save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:

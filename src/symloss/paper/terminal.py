@@ -43,8 +43,8 @@ def print_comparison(cells: Sequence[ComparedCell], console: Console) -> None:
     from rich.text import Text
 
     for table in score_tables(cells, by_noise=single_dataset_families(cells)):
-        for piece in _fitting(table, console.width):
-            console.print(Text(table.title, style="bold"))
+        for index, piece in enumerate(_fitting(table, console.width)):
+            console.print(Text(table.title + (", continued" if index else ""), style="bold"))
             console.print(piece)
             console.print()
 
@@ -78,38 +78,37 @@ def print_summary(cells: Sequence[ComparedCell], console: Console) -> None:
 
 def _fitting(table: ScoreTable, width: int) -> list[Table]:
     """Return a table in as many pieces as the width asks for, each with some of the losses."""
-    columns = {loss: [_texts(row[loss]) if loss in row else [] for row in table.rows] for loss in table.losses}
-    labels = [_labels(table, row) for row in table.rows]
-    first = max(len(text) for row in labels for text in row)
+    first = max(len(text) for row in table.rows for text in _labels(table, row, table.losses))
     pieces: list[list[str]] = [[]]
     room = width - first
-    for loss, texts in columns.items():
-        needed = 1 + max(len(loss_heading(loss)) + 1, *(len(text) for row in texts for text in row))
+    for loss in table.losses:
+        texts = [text for row in table.rows if loss in row for text in _texts(row[loss])]
+        needed = 1 + max(len(loss_heading(loss)) + 1, *map(len, texts))
         if needed > room and pieces[-1]:
             pieces.append([])
             room = width - first
         pieces[-1].append(loss)
         room -= needed
-    return [_piece(table, labels, {loss: columns[loss] for loss in losses}) for losses in pieces]
+    return [_piece(table, losses, first) for losses in pieces]
 
 
-def _piece(table: ScoreTable, labels: list[list[str]], columns: dict[str, list[list[Text]]]) -> Table:
+def _piece(table: ScoreTable, losses: Sequence[str], first: int) -> Table:
     from rich.markup import escape
     from rich.text import Text
 
-    rich_table = _new_table()
-    rich_table.add_column(table.row_header)
-    for loss in columns:
-        rich_table.add_column(escape(loss_heading(loss)) + " ", justify="right")
-    width = max(len(text) for row in labels for text in row)
-    for index, (name, *further) in enumerate(labels):
-        label = Text("\n").join([Text(name), *(Text(text.rjust(width), style="dim") for text in further)])
-        rich_table.add_row(label, *(Text("\n").join(texts[index]) for texts in columns.values()))
-    return rich_table
+    piece = _new_table()
+    piece.add_column(table.row_header)
+    for loss in losses:
+        piece.add_column(escape(loss_heading(loss)) + " ", justify="right")
+    for row in table.rows:
+        name, *further = _labels(table, row, losses)
+        label = Text("\n").join([Text(name), *(Text(text.rjust(first), style="dim") for text in further)])
+        piece.add_row(label, *(Text("\n").join(_texts(row[loss])) if loss in row else "" for loss in losses))
+    return piece
 
 
-def _labels(table: ScoreTable, row: dict[str, ComparedCell]) -> list[str]:
-    published = any(cell.paper_mean is not None for cell in row.values())
+def _labels(table: ScoreTable, row: dict[str, ComparedCell], losses: Sequence[str]) -> list[str]:
+    published = any(loss in row and row[loss].paper_mean is not None for loss in losses)
     return [table.label(row), *(["paper", "diff |z|"] if published else [])]
 
 
