@@ -44,12 +44,11 @@ def plain_loop(X: Tensor, y: Tensor, loss: Callable[[Tensor], Tensor], risk: str
         for rows in torch.randperm(len(X)).split(500):
             scores, positive = model(X[rows]).squeeze(1), y[rows] > 0
             pos, neg = scores[positive], scores[~positive]
-            if risk == "ber":
-                value = loss(pos).mean() + loss(-neg).mean()
-            else:
-                value = loss(pos[:, None] - neg[None, :]).mean()
             optimiser.zero_grad()
-            value.backward()
+            if risk == "ber":
+                (loss(pos).mean() + loss(-neg).mean()).backward()
+            else:
+                loss(pos[:, None] - neg[None, :]).mean().backward()
             optimiser.step()
     return model
 

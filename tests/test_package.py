@@ -17,8 +17,9 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.datasets", "symloss.paper.tables",
-          "symloss.paper.figures"]  # fmt: skip
+          "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training", "symloss.datasets",
+          "symloss.paper.tables", "symloss.paper.figures", "symloss.paper.protocol",
+          "symloss.paper.experiment"]  # fmt: skip
 
 
 def public_objects():
@@ -98,6 +99,8 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "models",
+    "training",
     "datasets",
     "paper",
     "cli",

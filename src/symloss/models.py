@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from symloss.corruption import RandomState
 
+_VECTOR = 16  # float32 numbers in the widest registers
+
 
 class Perceptron(nn.Module):
     """One hidden layer of ReLU units and one output, d-500-1 in the paper; LeCun-normal weights, zero biases.
@@ -98,7 +100,7 @@ class PerceptronStack(nn.Module):
     Parameters
     ----------
     models : sequence of Layers
-        The parameters of each perceptron.
+        The parameters of each perceptron, copied.
 
     Examples
     --------
@@ -112,27 +114,53 @@ class PerceptronStack(nn.Module):
 
     def __init__(self, models: Sequence[Layers]) -> None:
         super().__init__()
-        self.hidden, self.output, self.bias = (nn.Parameter(torch.stack(part)) for part in zip(*models, strict=True))
+        self.n_features, self.hidden_units = models[0].hidden.shape[0] - 1, models[0].hidden.shape[1]
+        # A row a model, filled up to whole vectors of a CPU: then an optimiser rounds a parameter in the same way
+        # wherever in the stack it is, and a perceptron does not depend on its neighbours.
+        size = sum(part.numel() for part in models[0])
+        self.rows = nn.Parameter(models[0].hidden.new_zeros(len(models), size + -size % _VECTOR))
+        with torch.no_grad():
+            for k, model in enumerate(models):
+                for target, part in zip(self.layers, model, strict=True):
+                    target[k] = part
 
     def __len__(self) -> int:
         """The number of perceptrons."""
-        return len(self.bias)
+        return len(self.rows)
 
     @property
     def layers(self) -> Layers:
-        """The parameters, with the models as their leading dimension."""
-        return Layers(self.hidden, self.output, self.bias)
+        """The parameters, with the models as their leading dimension: views of ``rows``."""
+        return self.views(self.rows)
 
-    def forward(self, X: Tensor) -> Tensor:
-        """Return the scores (k, n) of the points (n, d), or (k, n, d) with points of its own for each perceptron."""
-        hidden = torch.relu(X @ self.hidden[:, :-1] + self.hidden[:, -1:])
-        return (hidden @ self.output.mT).squeeze(-1) + self.bias
+    def views(self, rows: Tensor) -> Layers:
+        """The layers that rows of parameters, or of anything that goes with them, consist of."""
+        first, units = (self.n_features + 1) * self.hidden_units, self.hidden_units
+        return Layers(
+            rows[:, :first].view(len(rows), -1, units),
+            rows[:, None, first : first + units],
+            rows[:, first + units : first + units + 1],
+        )
+
+    def model(self, k: int) -> Layers:
+        """The parameters of perceptron k."""
+        hidden, output, bias = self.layers
+        return Layers(hidden[k], output[k], bias[k])
 
     def perceptron(self, k: int) -> Perceptron:
         """Return a copy of perceptron k."""
-        copy = Perceptron(self.hidden.shape[1] - 1, self.hidden.shape[2], random_state=0)
-        copy.load_state_dict(Layers(*(part[k] for part in self.layers)).state_dict())
+        copy = Perceptron(self.n_features, self.hidden_units, random_state=0)
+        copy.load_state_dict(self.model(k).state_dict())
         return copy
+
+    def forward(self, X: Tensor, models: slice = slice(None)) -> Tensor:
+        """Return the scores (k, n) of the points (n, d), or (k, n, d) with points of its own for each perceptron.
+
+        ``models`` picks some of the perceptrons: the hidden layers of all at once can take much memory.
+        """
+        weights, output, bias = self.views(self.rows[models])
+        hidden = torch.relu(X @ weights[:, :-1] + weights[:, -1:])
+        return (hidden @ output.mT).squeeze(-1) + bias
 
 
 __all__ = ["Layers", "Perceptron", "PerceptronStack", "lecun_normal"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -53,14 +54,14 @@ def run_cell(
     name : str
         The data set's name. A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else.
     device : str or torch.device
-        A CPU trains one trial after another, on as many threads as PyTorch is set to: one is best. Any other device
+        A CPU trains one perceptron after another, best on one thread (``torch.set_num_threads(1)``); any other device
         trains all at once.
 
     Returns
     -------
     dict
         ``{objective: {loss name: [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0 to
-        100, ties and scores of zero counted as one half.
+        100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
 
     Examples
     --------
@@ -71,25 +72,23 @@ def run_cell(
     >>> quick = Settings(epochs=2)
     >>> scores = run_cell(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
     >>> {name: [round(score) for score in found] for name, found in scores["auc"].items()}
-    {'sigmoid': [100], 'unhinged': [100]}
+    {'sigmoid': [99], 'unhinged': [99]}
     """
     names = [loss.name for loss in losses]
     if len(set(names)) < len(names):
         raise ValueError(f"losses must have different names, got {', '.join(names)}")
     goals = [Objective(objective, loss) for objective in objectives for loss in losses]
     found: Scores = {objective: {name: [] for name in names} for objective in objectives}
-    # A CPU is fastest with what fits its cache, and needs the memory of one trial only.
-    at_once = 1 if torch.device(device).type == "cpu" else trials
-    for first in range(0, trials, at_once):
-        numbers = range(first, min(first + at_once, trials))
-        drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in numbers]
-        scores = _test_scores(drawn, goals, settings, torch.device(device))
-        for goal, of_trials in zip(goals, scores, strict=True):
-            found[goal.risk][goal.loss.name] += [
-                100 * _METRICS[goal.risk](of_trial, trial.y_test)
-                for of_trial, trial in zip(of_trials, drawn, strict=True)
-            ]
+    drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)]
+    for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, torch.device(device)), strict=True):
+        found[goal.risk][goal.loss.name] = [
+            _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
+        ]
     return found
+
+
+def _score(objective: str, scores: Tensor, y_test: Tensor) -> float:
+    return math.nan if scores.isnan().any() else 100 * _METRICS[objective](scores, y_test)
 
 
 class _Trial(NamedTuple):
@@ -146,8 +145,8 @@ def standardised(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
 
 def _test_scores(
     drawn: Sequence[_Trial], goals: Sequence[Objective], settings: Settings, device: torch.device
-) -> Tensor:
-    """Train, and return the scores (objectives, trials, test points)."""
+) -> list[Tensor]:
+    """Train, and return the scores (trials, test points) for each objective."""
     X_train, y_train, X_test, _ = (torch.stack(part).to(device) for part in list(zip(*drawn, strict=True))[:4])
     stack = train(
         X_train,
@@ -160,9 +159,9 @@ def _test_scores(
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
     )
+    models = [slice(first, first + len(drawn)) for first in range(0, len(stack), len(drawn))]
     with torch.no_grad():
-        scores: Tensor = stack(X_test.repeat(len(goals), 1, 1))
-    return scores.cpu().unflatten(0, (len(goals), len(drawn)))
+        return [stack(X_test, of_objective).cpu() for of_objective in models]
 
 
 __all__ = ["run_cell", "standardised"]

@@ -1,9 +1,9 @@
 """Train many independent perceptrons at once: every objective of every trial, each as if trained alone.
 
-All objectives of a trial start from the same parameters and see the same batches. Gradients are written by hand. With
-the ReLU's mask M, and the risk's gradient u by the scores, P = (diag(u) X)' M gives both layers' gradients: P * w for the
-first layer's weights W (a column of them a hidden unit, and w its weight in the output), and the column sums of P * W
-for w. So a step passes over the hidden layer, the largest array by far, five times: product, ReLU, scores, mask, product.
+All objectives of a trial start from the same parameters and see the same batches. Gradients are written by hand: with
+the ReLU's mask M, and u the risk's gradient by the scores, P = (diag(u) X)' M gives those of both layers, P * w for the
+first layer's weights W (a column for each hidden unit, w its weight in the output), and the column sums of P * W for w.
+So a step passes five times over the hidden layer, the largest array by far: product, ReLU, scores, mask, product.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def train(
     batch_size: int = 500,
     learning_rate: float = 1e-3,
     weight_decay: float = 0.0,
-    objectives_at_once: int | None = None,
+    stacked: bool | None = None,
 ) -> PerceptronStack:
     """Train a perceptron for every objective in every trial, by AMSGrad on shuffled batches of both classes.
 
@@ -51,10 +51,10 @@ def train(
         The perceptron and its training.
     weight_decay : float
         L2 decay, added to the gradient of every parameter.
-    objectives_at_once : int, optional
-        How many objectives to take through a step together: by default one on a CPU, whose cache holds the hidden layer
-        of one, and all on any other device. Results agree to rounding; with one, they do not depend at all on which
-        other objectives there are.
+    stacked : bool, optional
+        Whether to take all perceptrons through a step together, which a GPU needs, or one at a time, whose hidden layer
+        then stays in a CPU's cache: by default what suits the device. Results agree to rounding; one at a time, a
+        perceptron does not depend in a single bit on which others there are.
 
     Returns
     -------
@@ -66,10 +66,10 @@ def train(
     --------
     >>> from symloss.losses import Sigmoid
     >>> y = torch.tensor([[1, -1] * 20])
-    >>> X = y[..., None] + torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))
+    >>> X = 2 * y[..., None] + torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))
     >>> stack = train(X, y, [Objective("ber", Sigmoid()), Objective("auc", Sigmoid())], [0], epochs=20)
-    >>> ((stack(X) > 0) == (y > 0)).float().mean(1)
-    tensor([0.9750, 0.9500])
+    >>> ((stack(X[0]) > 0) == (y > 0)).float().mean(1)
+    tensor([0.9750, 0.9750])
     """
     X, positive = X.to(torch.float32), is_positive(y)
     trials, n, d = X.shape
@@ -78,25 +78,51 @@ def train(
             f"X of shape {tuple(X.shape)} needs y of shape {(trials, n)} and {trials} random states, "
             f"got {tuple(positive.shape)} and {len(random_states)}"
         )
-    generators = [np.random.default_rng(state) for state in random_states]
-    initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
-    stack = PerceptronStack(initial * len(objectives)).to(X.device)
-    optimiser = torch.optim.Adam(
-        stack.parameters(), lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
-    )
-    at_once = objectives_at_once or (1 if X.device.type == "cpu" else len(objectives))
-    with torch.no_grad():
-        groups = list(_groups(stack, objectives, trials, at_once))
-        hidden = X.new_empty(at_once * trials, min(batch_size, n), hidden_units)
-        features = features_of(X, at_once, hidden)
-        for rows, classes in _batches(positive.cpu().numpy(), generators, epochs, batch_size, X.device):
-            batch = features.batch(rows)
-            for group in groups:
-                _write_gradient(group, batch, classes)
-            optimiser.step()
-    for parameter in stack.parameters():
-        parameter.grad = None
-    return stack
+    stacked = X.device.type != "cpu" if stacked is None else stacked
+    labels = positive.cpu().numpy()
+    parts = []
+    for part in [slice(None)] if stacked else [slice(t, t + 1) for t in range(trials)]:
+        generators = [np.random.default_rng(state) for state in random_states[part]]
+        initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
+        stack = PerceptronStack(initial * len(objectives)).to(X.device)
+        optimiser = torch.optim.Adam(
+            [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
+        )
+        # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
+        batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
+        _minimise(stack, optimiser, X[part], batches, objectives, stacked, min(batch_size, n))
+        parts.append(stack)
+    if len(parts) == 1:
+        return parts[0]
+    return PerceptronStack([part.model(j) for j in range(len(objectives)) for part in parts])
+
+
+@torch.no_grad()
+def _minimise(
+    stack: PerceptronStack,
+    optimiser: torch.optim.Adam,
+    X: Tensor,
+    batches: Sequence[tuple[Tensor, Classes]],
+    objectives: Sequence[Objective],
+    stacked: bool,
+    batch_size: int,
+) -> None:
+    gradients = torch.zeros_like(stack.rows)
+    trials, copies = len(X), len(objectives) if stacked else 1
+    # Buffers and views are made once: a fresh hidden layer at every step would cost page faults.
+    features = features_of(X, copies, X.new_empty(copies * trials, batch_size, stack.hidden_units))
+    groups = [
+        _Group(objectives[first : first + copies], stack.views(stack.rows[models]), stack.views(gradients[models]))
+        for first in range(0, len(objectives), copies)
+        for models in [slice(first * trials, (first + copies) * trials)]
+    ]
+    stack.rows.grad = gradients
+    for rows, classes in batches:
+        batch = features.batch(rows)
+        for group in groups:
+            _write_gradient(group, batch, classes)
+        optimiser.step()
+    stack.rows.grad = None
 
 
 class _Group(NamedTuple):
@@ -107,20 +133,6 @@ class _Group(NamedTuple):
     gradients: Layers
 
 
-def _groups(
-    stack: PerceptronStack, objectives: Sequence[Objective], trials: int, at_once: int
-) -> Iterator[_Group]:
-    for parameter in stack.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    for first in range(0, len(objectives), at_once):
-        models = slice(first * trials, (first + at_once) * trials)
-        yield _Group(
-            objectives[first : first + at_once],
-            Layers(*(part.detach()[models] for part in stack.layers)),
-            Layers(*(part.grad[models] for part in stack.layers if part.grad is not None)),
-        )
-
-
 def _write_gradient(group: _Group, batch: Batch, classes: Classes) -> None:
     (weights, output, bias), gradients = group.layers, group.gradients
     hidden = batch.times(weights).relu_()
@@ -128,7 +140,7 @@ def _write_gradient(group: _Group, batch: Batch, classes: Classes) -> None:
     by_scores = torch.cat(
         [
             objective.gradient(part, classes)
-            for objective, part in zip(group.objectives, scores.split(len(classes.sign)), strict=True)
+            for objective, part in zip(group.objectives, scores.view(-1, *classes.sign.shape), strict=True)
         ]
     )
     batch.transposed_times(by_scores, hidden.sign_(), gradients.hidden)

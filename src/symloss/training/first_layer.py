@@ -1,4 +1,4 @@
-"""The products with the features, in which training spends its time: dense for any data, sparse where that is faster."""
+"""The products with the features, where training spends its time: dense for any data, sparse where that is faster."""
 
 from __future__ import annotations
 
@@ -74,44 +74,52 @@ class DenseBatch:
 
 
 class SparseFeatures:
-    """One trial's features as X = V + 1 c': c the usual value of each column, V few entries."""
+    """One trial's features as X = V + 1 c': c the usual value of each column, V few entries, kept row by row."""
 
     def __init__(self, X: Tensor, usual: Tensor) -> None:
-        self.entries, self.usual = X - usual, usual
+        self.usual = usual
+        entries = X - usual
+        rows, self.columns = entries.nonzero(as_tuple=True)
+        self.values = entries[rows, self.columns]
+        self.counts = torch.bincount(rows, minlength=len(X))
+        self.starts = _starts(self.counts)
 
     def batch(self, rows: Tensor) -> Batch:
         """Return the batch with these rows (1, b) of the points."""
-        return SparseBatch(self.entries[rows[0]], self.usual)
+        counts = self.counts[rows[0]]
+        starts = _starts(counts)
+        point = torch.repeat_interleave(counts)
+        entry = torch.arange(len(point)) + (self.starts[rows[0]] - starts)[point]
+        return SparseBatch(self.usual, point, self.columns[entry], self.values[entry], starts)
 
 
 class SparseBatch:
-    """Points (b, d) of few entries, by row and by column: their products are sums of a few rows of a matrix."""
+    """Points of few entries, by row and by column: products with them are sums of a few rows of a matrix."""
 
-    def __init__(self, entries: Tensor, usual: Tensor) -> None:
-        self.usual = usual
-        self.by_row, self.by_column = _Entries(entries), _Entries(entries.T.contiguous())
+    def __init__(self, usual: Tensor, point: Tensor, column: Tensor, value: Tensor, starts: Tensor) -> None:
+        self.usual, self.column, self.value, self.starts = usual, column, value, starts
+        by_column = torch.argsort(column)
+        self.point_by_column, self.value_by_column = point[by_column], value[by_column]
+        self.column_starts = _starts(torch.bincount(column, minlength=len(usual)))
 
     def times(self, weights: Tensor) -> Tensor:
         """Return X' W."""
         first, bias = weights[0, :-1], weights[0, -1]
-        return self.by_row.times(first, self.by_row.values).add_(torch.addmv(bias, first.T, self.usual))[None]
+        product = _row_sums(first, self.column, self.value, self.starts)
+        return product.add_(torch.addmv(bias, first.T, self.usual))[None]
 
     def transposed_times(self, by_scores: Tensor, mask: Tensor, out: Tensor) -> None:
         """Write (diag(by_scores) X')' mask."""
         torch.mv(mask[0].T, by_scores[0], out=out[0, -1])
-        weighted = self.by_column.values * by_scores[0, self.by_column.columns]
-        torch.addr(self.by_column.times(mask[0], weighted), self.usual, out[0, -1], out=out[0, :-1])
+        value = self.value_by_column * by_scores[0].index_select(0, self.point_by_column)
+        product = _row_sums(mask[0], self.point_by_column, value, self.column_starts)
+        torch.addcmul(product, self.usual[:, None], out[0, -1], out=out[0, :-1])
 
 
-class _Entries:
-    """The entries of a matrix that are not zero, row by row."""
+def _starts(counts: Tensor) -> Tensor:
+    return counts.cumsum(0) - counts
 
-    def __init__(self, matrix: Tensor) -> None:
-        rows, columns = matrix.nonzero(as_tuple=True)
-        self.values = matrix[rows, columns]
-        counts = torch.bincount(rows, minlength=len(matrix))
-        self.columns, self.starts = columns, counts.cumsum(0) - counts
 
-    def times(self, other: Tensor, values: Tensor) -> Tensor:
-        """Return the product with another matrix, with these values as the entries."""
-        return F.embedding_bag(self.columns, other, self.starts, mode="sum", per_sample_weights=values)
+def _row_sums(matrix: Tensor, rows: Tensor, values: Tensor, starts: Tensor) -> Tensor:
+    """Return the sum of values times rows of the matrix, for each run of them that begins at a start."""
+    return F.embedding_bag(rows, matrix, starts, mode="sum", per_sample_weights=values)
