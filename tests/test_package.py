@@ -17,10 +17,11 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.datasets", "symloss.paper.tables",
-          "symloss.paper.figures", "symloss.paper.files", "symloss.paper.published", "symloss.paper.results",
-          "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
-          "symloss.paper.latex", "symloss.paper.terminal"]  # fmt: skip
+          "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training", "symloss.datasets",
+          "symloss.paper.tables", "symloss.paper.figures", "symloss.paper.files", "symloss.paper.published",
+          "symloss.paper.results", "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables",
+          "symloss.paper.markdown", "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol",
+          "symloss.paper.experiment"]  # fmt: skip
 
 
 def public_objects():
@@ -100,6 +101,8 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "models",
+    "training",
     "datasets",
     "paper",
     "cli",

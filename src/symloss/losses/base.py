@@ -224,5 +224,5 @@ def step_down(z: Tensor, where: float) -> Tensor:
     >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
     tensor([1.0000, 0.5000, 0.0000])
     """
-    step = torch.heaviside(where - z, z.new_tensor(0.5))
+    step = torch.heaviside(where - z, z.new_full((), 0.5))  # new_tensor would wait for a GPU
     return torch.where(torch.isnan(z), z, step)  # heaviside alone takes NaN for a negative number

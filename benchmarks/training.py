@@ -1,0 +1,114 @@
+"""Training the paper's perceptrons: ours beside the plain autograd loop, as ratios within one run.
+
+    SYMLOSS_DATA=FOLDER python benchmarks/training.py [--epochs 10] [--rounds 5] [--out FOLDER]
+
+Both train the seven losses with both objectives on the same trial of a data set: one process, one CPU thread, rounds
+interleaved, medians. The loop is what one would write without the library, one model at a time: ``nn.Sequential``, the
+n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Set-up counts for both.
+"""
+
+import argparse
+import csv
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+import symloss as sl
+from symloss.paper.experiment import standardised
+from symloss.paper.protocol import LOSSES, MATCHED, NOISES
+from symloss.training import Objective, train
+
+DATASETS = ("twonorm", "phoneme", "adult", "w8a")
+
+PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
+    "barrier_hinge": lambda z: torch.maximum(-200 * (50 + z) + 50, torch.maximum(200 * (z - 50), 50 - z)),
+    "unhinged": lambda z: 1 - z,
+    "sigmoid": lambda z: torch.sigmoid(-z),
+    "logistic": lambda z: F.softplus(-z),
+    "hinge": lambda z: F.relu(1 - z),
+    "squared": lambda z: (1 - z) ** 2,
+    "savage": lambda z: torch.sigmoid(-2 * z) ** 2,
+}
+
+
+def plain_loop(X: Tensor, y: Tensor, loss: Callable[[Tensor], Tensor], risk: str, epochs: int) -> nn.Module:
+    model = nn.Sequential(nn.Linear(X.shape[1], 500), nn.ReLU(), nn.Linear(500, 1))
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True, weight_decay=MATCHED.weight_decay)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(X)).split(500):
+            scores, positive = model(X[rows]).squeeze(1), y[rows] > 0
+            pos, neg = scores[positive], scores[~positive]
+            optimiser.zero_grad()
+            if risk == "ber":
+                (loss(pos).mean() + loss(-neg).mean()).backward()
+            else:
+                loss(pos[:, None] - neg[None, :]).mean().backward()
+            optimiser.step()
+    return model
+
+
+def draw(name: str) -> tuple[Tensor, Tensor]:
+    data = sl.datasets.load(name)
+    X, y, X_test, _ = sl.contaminated_split(
+        data.data, data.target, **NOISES[1]._asdict(), n_positive=500, n_negative=500, n_test=500, random_state=0
+    )
+    return standardised(X, X_test)[0], torch.from_numpy(np.asarray(y))
+
+
+def seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="folder for training_cpu.csv")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    objectives = [(risk, loss) for risk in ("ber", "auc") for loss in LOSSES]
+    steps = 2 * options.epochs * len(objectives)
+    rows, times = [], {"ours": 0.0, "loop": 0.0}
+    print(f"{len(objectives)} models of {options.epochs} epochs, ms a step a model")
+    for name in DATASETS:
+        X, y = draw(name)
+
+        def ours(X: Tensor = X, y: Tensor = y) -> None:
+            train(
+                X[None],
+                y[None],
+                [Objective(risk, loss) for risk, loss in objectives],
+                [0],
+                epochs=options.epochs,
+                weight_decay=MATCHED.weight_decay,
+            )
+
+        def loop(X: Tensor = X, y: Tensor = y) -> None:
+            for risk, loss in objectives:
+                plain_loop(X, y, PLAIN[loss.name], risk, options.epochs)
+
+        pairs = [(seconds(ours), seconds(loop)) for _ in range(options.rounds + 1)][1:]  # the first round warms up
+        mine, plain = (1e3 * statistics.median(side) / steps for side in zip(*pairs, strict=True))
+        ratio = statistics.median(other / own for own, other in pairs)
+        print(f"  {name:<8} d = {X.shape[1]:<3} ours {mine:6.3f}  loop {plain:6.3f}  loop / ours {ratio:5.2f}")
+        rows.append((name, X.shape[1], f"{ratio:.2f}"))
+        times["ours"] += mine
+        times["loop"] += plain
+    print(f"  all together, loop / ours {times['loop'] / times['ours']:.2f}")
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with (options.out / "training_cpu.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("dataset", "d", "loop_over_ours"), *rows])
+
+
+if __name__ == "__main__":
+    main()

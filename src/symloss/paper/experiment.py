@@ -1,0 +1,167 @@
+"""One cell of the paper's tables: a data set and a noise, every loss and objective, over all trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symloss import metrics
+from symloss.corruption import contaminated_split
+from symloss.losses import Loss
+from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
+from symloss.training import Objective, train
+
+Scores = dict[str, dict[str, list[float]]]
+
+_METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
+
+
+def run_cell(
+    X: Any,
+    y: Any,
+    pi: float,
+    pi_prime: float,
+    losses: Sequence[Loss] = LOSSES,
+    objectives: Sequence[str] = OBJECTIVES,
+    trials: int = TRIALS,
+    settings: Settings = MATCHED,
+    seed: int = 0,
+    name: str = "",
+    device: str | torch.device = "cpu",
+) -> Scores:
+    """Train on corrupted draws of a data set, and return the scores on clean test points.
+
+    Parameters
+    ----------
+    X, y : array of shape (n, d) and of n labels
+        The clean data.
+    pi, pi_prime : float
+        Share of clean positives among the corrupted positives and among the corrupted negatives.
+    losses : sequence of Loss
+        Losses with different names, built in or your own.
+    objectives : sequence of {"ber", "auc"}
+        Risks to minimise.
+    trials : int
+        Number of draws; all losses and objectives share a draw, its initial weights and its batches.
+    settings : Settings
+        How to train.
+    seed : int
+    name : str
+        The data set's name. A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else.
+    device : str or torch.device
+        A CPU trains one perceptron after another, best on one thread (``torch.set_num_threads(1)``); any other device
+        trains all at once.
+
+    Returns
+    -------
+    dict
+        ``{objective: {loss name: [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0 to
+        100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
+
+    Examples
+    --------
+    >>> from symloss.losses import Sigmoid, Unhinged
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 1000)
+    >>> X = y[:, None] + rng.normal(size=(2000, 5))
+    >>> quick = Settings(epochs=2)
+    >>> scores = run_cell(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
+    >>> {name: [round(score) for score in found] for name, found in scores["auc"].items()}
+    {'sigmoid': [99], 'unhinged': [99]}
+    """
+    names = [loss.name for loss in losses]
+    if len(set(names)) < len(names):
+        raise ValueError(f"losses must have different names, got {', '.join(names)}")
+    goals = [Objective(objective, loss) for objective in objectives for loss in losses]
+    found: Scores = {objective: {name: [] for name in names} for objective in objectives}
+    drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)]
+    for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, torch.device(device)), strict=True):
+        found[goal.risk][goal.loss.name] = [
+            _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
+        ]
+    return found
+
+
+def _score(objective: str, scores: Tensor, y_test: Tensor) -> float:
+    return math.nan if scores.isnan().any() else 100 * _METRICS[objective](scores, y_test)
+
+
+class _Trial(NamedTuple):
+    X_train: Tensor
+    y_train: Tensor
+    X_test: Tensor
+    y_test: Tensor
+    random_state: np.random.Generator
+
+
+def _seeds(seed: int, name: str, pi: float, pi_prime: float, trial: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of a trial's draw and of its training."""
+    identity = f"{seed}/{name}/{float(pi)!r}/{float(pi_prime)!r}/{trial}"
+    return np.random.SeedSequence(int.from_bytes(identity.encode(), "big")).spawn(2)
+
+
+def _draw(
+    X: Any, y: Any, pi: float, pi_prime: float, settings: Settings, seeds: Sequence[np.random.SeedSequence]
+) -> _Trial:
+    of_draw, of_training = (np.random.default_rng(seed) for seed in seeds)
+    X_train, y_train, X_test, y_test = contaminated_split(
+        X,
+        y,
+        pi=pi,
+        pi_prime=pi_prime,
+        n_positive=settings.n_positive,
+        n_negative=settings.n_negative,
+        n_test=settings.n_test,
+        random_state=of_draw,
+    )
+    X_train, X_test = standardised(X_train, X_test)
+    return _Trial(X_train, torch.as_tensor(y_train), X_test, torch.as_tensor(y_test), of_training)
+
+
+def standardised(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
+    """Return both in float32, shifted and scaled to mean 0 and variance 1 of each feature on the training points.
+
+    A feature that is constant there is only shifted.
+
+    Examples
+    --------
+    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[2.0, 6.0]]))
+    (tensor([[-1.,  0.],
+            [ 1.,  0.]]), tensor([[0., 1.]]))
+    """
+    train, test = (np.asarray(part, dtype=np.float64) for part in (X_train, X_test))
+    mean, scale = train.mean(0), train.std(0)
+    scale[train.max(0) == train.min(0)] = 1.0  # rounding can leave a constant a tiny deviation
+    return (
+        torch.from_numpy(((train - mean) / scale).astype(np.float32)),
+        torch.from_numpy(((test - mean) / scale).astype(np.float32)),
+    )
+
+
+def _test_scores(
+    drawn: Sequence[_Trial], goals: Sequence[Objective], settings: Settings, device: torch.device
+) -> list[Tensor]:
+    """Train, and return the scores (trials, test points) for each objective."""
+    X_train, y_train, X_test, _ = (torch.stack(part).to(device) for part in list(zip(*drawn, strict=True))[:4])
+    stack = train(
+        X_train,
+        y_train,
+        goals,
+        [trial.random_state for trial in drawn],
+        hidden_units=settings.hidden_units,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+    )
+    models = [slice(first, first + len(drawn)) for first in range(0, len(stack), len(drawn))]
+    with torch.no_grad():
+        return [stack(X_test, of_objective).cpu() for of_objective in models]
+
+
+__all__ = ["run_cell", "standardised"]

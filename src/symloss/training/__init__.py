@@ -1,0 +1,170 @@
+"""Train many independent perceptrons at once: every objective of every trial, each as if trained alone.
+
+All objectives of a trial start from the same parameters and see the same batches. Gradients are written by hand: with
+the ReLU's mask M, and u the risk's gradient by the scores, P = (diag(u) X)' M gives those of both layers, P * w for the
+first layer's weights W (a column for each hidden unit, w its weight in the output), and the column sums of P * W for w.
+So a step passes five times over the hidden layer, the largest array by far: product, ReLU, scores, mask, product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symloss.corruption import RandomState
+from symloss.labels import is_positive
+from symloss.models import Layers, PerceptronStack, lecun_normal
+from symloss.training.first_layer import Batch, features_of
+from symloss.training.objectives import RISKS, Classes, Objective
+
+
+def train(
+    X: Tensor,
+    y: Tensor,
+    objectives: Sequence[Objective],
+    random_states: Sequence[RandomState],
+    *,
+    hidden_units: int = 500,
+    epochs: int = 100,
+    batch_size: int = 500,
+    learning_rate: float = 1e-3,
+    weight_decay: float = 0.0,
+    stacked: bool | None = None,
+) -> PerceptronStack:
+    """Train a perceptron for every objective in every trial, by AMSGrad on shuffled batches of both classes.
+
+    Parameters
+    ----------
+    X : Tensor of shape (trials, n, d)
+        Training points; the device that they are on is the device used.
+    y : Tensor of shape (trials, n)
+        Their labels in {0, 1}, {-1, +1} or bool.
+    objectives : sequence of Objective
+        What to minimise, one perceptron each in every trial.
+    random_states : sequence of int or numpy Generator, one a trial
+        Seeds of the initial weights and of the batches, which all objectives of a trial share.
+    hidden_units, epochs, batch_size, learning_rate
+        The perceptron and its training.
+    weight_decay : float
+        L2 decay, added to the gradient of every parameter.
+    stacked : bool, optional
+        Whether to take all perceptrons through a step together, which a GPU needs, or one at a time, whose hidden layer
+        then stays in a CPU's cache: by default what suits the device. Results agree to rounding; one at a time, a
+        perceptron does not depend in a single bit on which others there are.
+
+    Returns
+    -------
+    PerceptronStack
+        The perceptrons after the last epoch, those of the first objective first: objective j in trial t is number
+        ``j * trials + t``.
+
+    Examples
+    --------
+    >>> from symloss.losses import Sigmoid
+    >>> y = torch.tensor([[1, -1] * 20])
+    >>> X = 2 * y[..., None] + torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))
+    >>> stack = train(X, y, [Objective("ber", Sigmoid()), Objective("auc", Sigmoid())], [0], epochs=20)
+    >>> ((stack(X[0]) > 0) == (y > 0)).float().mean(1)
+    tensor([0.9750, 0.9750])
+    """
+    X, positive = X.to(torch.float32), is_positive(y)
+    trials, n, d = X.shape
+    if positive.shape != (trials, n) or len(random_states) != trials:
+        raise ValueError(
+            f"X of shape {tuple(X.shape)} needs y of shape {(trials, n)} and {trials} random states, "
+            f"got {tuple(positive.shape)} and {len(random_states)}"
+        )
+    stacked = X.device.type != "cpu" if stacked is None else stacked
+    labels = positive.cpu().numpy()
+    parts = []
+    for part in [slice(None)] if stacked else [slice(t, t + 1) for t in range(trials)]:
+        generators = [np.random.default_rng(state) for state in random_states[part]]
+        initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
+        stack = PerceptronStack(initial * len(objectives)).to(X.device)
+        optimiser = torch.optim.Adam(
+            [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
+        )
+        # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
+        batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
+        _minimise(stack, optimiser, X[part], batches, objectives, stacked, min(batch_size, n))
+        parts.append(stack)
+    if len(parts) == 1:
+        return parts[0]
+    return PerceptronStack([part.model(j) for j in range(len(objectives)) for part in parts])
+
+
+@torch.no_grad()
+def _minimise(
+    stack: PerceptronStack,
+    optimiser: torch.optim.Adam,
+    X: Tensor,
+    batches: Sequence[tuple[Tensor, Classes]],
+    objectives: Sequence[Objective],
+    stacked: bool,
+    batch_size: int,
+) -> None:
+    gradients = torch.zeros_like(stack.rows)
+    trials, copies = len(X), len(objectives) if stacked else 1
+    # Buffers and views are made once: a fresh hidden layer at every step would cost page faults.
+    features = features_of(X, copies, X.new_empty(copies * trials, batch_size, stack.hidden_units))
+    groups = [
+        _Group(objectives[first : first + copies], stack.views(stack.rows[models]), stack.views(gradients[models]))
+        for first in range(0, len(objectives), copies)
+        for models in [slice(first * trials, (first + copies) * trials)]
+    ]
+    stack.rows.grad = gradients
+    for rows, classes in batches:
+        batch = features.batch(rows)
+        for group in groups:
+            _write_gradient(group, batch, classes)
+        optimiser.step()
+    stack.rows.grad = None
+
+
+class _Group(NamedTuple):
+    """Objectives that take a step together: their perceptrons' parameters and gradients, as views of the stack."""
+
+    objectives: Sequence[Objective]
+    layers: Layers
+    gradients: Layers
+
+
+def _write_gradient(group: _Group, batch: Batch, classes: Classes) -> None:
+    (weights, output, bias), gradients = group.layers, group.gradients
+    hidden = batch.times(weights).relu_()
+    scores = torch.baddbmm(bias[:, None], hidden, output.mT).squeeze(2)
+    by_scores = torch.cat(
+        [
+            objective.gradient(part, classes)
+            for objective, part in zip(group.objectives, scores.view(-1, *classes.sign.shape), strict=True)
+        ]
+    )
+    batch.transposed_times(by_scores, hidden.sign_(), gradients.hidden)
+    torch.sum(weights * gradients.hidden, 1, keepdim=True, out=gradients.output)
+    torch.sum(by_scores, 1, keepdim=True, out=gradients.bias)
+    gradients.hidden.mul_(output)
+
+
+def _batches(
+    positive: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
+    generators: Sequence[np.random.Generator],
+    epochs: int,
+    batch_size: int,
+    device: torch.device,
+) -> Iterator[tuple[Tensor, Classes]]:
+    """Yield the rows (trials, b) of every batch, positives first, and its classes."""
+    n = positive.shape[1]
+    for _ in range(epochs):
+        order = np.stack([generator.permutation(n) for generator in generators])
+        for start in range(0, n, batch_size):
+            rows = order[:, start : start + batch_size]
+            labels = np.take_along_axis(positive, rows, 1)
+            rows = np.take_along_axis(rows, np.argsort(~labels, axis=1, kind="stable"), 1)
+            yield torch.from_numpy(rows).to(device), Classes.of(labels.sum(1).tolist(), rows.shape[1], device)
+
+
+__all__ = ["RISKS", "Objective", "train"]

@@ -1,0 +1,162 @@
+"""What a perceptron minimises on a batch: the gradient of the balanced-error and of the AUC risk by the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from symloss.losses import Loss, Piecewise
+
+RISKS = ("ber", "auc")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The risk that training minimises, and the loss in it.
+
+    Parameters
+    ----------
+    risk : {"ber", "auc"}
+        ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced
+        error: next to a weight decay the scale of a risk matters, and this is the paper's. ``"auc"`` is the mean loss
+        over all pairs of a positive and a negative point of the batch.
+    loss : Loss
+        The margin loss.
+
+    Examples
+    --------
+    >>> from symloss.losses import Hinge
+    >>> Objective("auc", Hinge())
+    Objective(risk='auc', loss=Hinge())
+    """
+
+    risk: str
+    loss: Loss
+
+    def __post_init__(self) -> None:
+        if self.risk not in RISKS:
+            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.risk!r}")
+
+    def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
+        """Return the risk's gradient by the scores (k, b); rows are independent, a missing class counts for nothing."""
+        return (_ber_gradient if self.risk == "ber" else _auc_gradient)(scores, classes, self.loss)
+
+
+class Classes(NamedTuple):
+    """Which points of k batches are positive; in every batch, the positives come first.
+
+    Parameters
+    ----------
+    sign : Tensor of shape (k, b)
+        The labels, +1 and -1.
+    weight : Tensor of shape (k, b)
+        The label over the size of its class: sums of weight times score are differences of the classes' means.
+    positive, negative : Tensor of shape (k, p) and (k, q)
+        1 for the first p points that are positive and for the last q points that are negative, else 0; p and q are the
+        largest class sizes among the k batches.
+    per_pair : Tensor of shape (k, 1)
+        1 over the number of pairs; 0 where a class is missing.
+
+    Examples
+    --------
+    >>> Classes.of([1, 2], 3).sign
+    tensor([[ 1., -1., -1.],
+            [ 1.,  1., -1.]])
+    """
+
+    sign: Tensor
+    weight: Tensor
+    positive: Tensor
+    negative: Tensor
+    per_pair: Tensor
+
+    @classmethod
+    def of(cls, positives: list[int], size: int, device: torch.device | str = "cpu") -> Classes:
+        """Return the classes of batches of one size with these numbers of positives."""
+        n = torch.tensor(positives)[:, None]
+        m = size - n
+        positive = (torch.arange(size) < n).float()
+        negative = 1 - positive
+        weight = positive / n.clamp(min=1) - negative / m.clamp(min=1)
+        per_pair = (n * m > 0) / (n * m).clamp(min=1)
+        p, q = int(n.max()), int(m.max())
+        return cls(
+            (positive - negative).to(device),
+            weight.to(device),
+            positive[:, :p].to(device),
+            negative[:, size - q :].to(device),
+            per_pair.to(device),
+        )
+
+
+def _ber_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
+    return loss.slope(scores * classes.sign) * classes.weight
+
+
+def _auc_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
+    p, q = classes.positive.shape[1], classes.negative.shape[1]
+    pos, neg = scores[:, :p], scores[:, scores.shape[1] - q :]
+    lines = _lines(loss)
+    by_pos, by_neg = _paired(pos, neg, classes, loss) if lines is None else _counted(pos, neg, classes, lines)
+    gradient = torch.zeros_like(scores)
+    gradient[:, :p] = by_pos * classes.positive
+    gradient[:, scores.shape[1] - q :] -= by_neg * classes.negative
+    return gradient.mul_(classes.per_pair)
+
+
+def _paired(pos: Tensor, neg: Tensor, classes: Classes, loss: Loss) -> tuple[Tensor, Tensor]:
+    """Sum the slopes of all pairs, for any loss: at a few hundred points a class nothing beats the matrix."""
+    slopes = loss.slope(pos[:, :, None] - neg[:, None, :])
+    by_pos = torch.bmm(slopes, classes.negative[:, :, None]).squeeze(2)
+    return by_pos, torch.bmm(classes.positive[:, None, :], slopes).squeeze(1)
+
+
+class _Lines(NamedTuple):
+    """A slope that is a line and steps down: l'(z) = intercept + incline * z - sum of height * [z < where]."""
+
+    intercept: float
+    incline: float
+    steps: tuple[tuple[float, float], ...]
+
+
+@lru_cache
+def _lines(loss: Loss) -> _Lines | None:
+    structure = loss.structure
+    if (
+        not isinstance(structure, Piecewise)
+        or len(structure.coefficients) > 3
+        or any(kink.power == 2 for kink in structure.kinks)
+    ):
+        return None
+    _, linear, quadratic = (*structure.coefficients, 0.0, 0.0, 0.0)[:3]
+    return _Lines(
+        linear, 2 * quadratic, tuple((kink.where, kink.weight) for kink in structure.kinks if kink.power == 1)
+    )
+
+
+def _counted(pos: Tensor, neg: Tensor, classes: Classes, lines: _Lines) -> tuple[Tensor, Tensor]:
+    """Sum the slopes of all pairs without the pairs: first as whole counts, so that the parts cancel exactly."""
+    n, m = classes.positive.sum(1, keepdim=True), classes.negative.sum(1, keepdim=True)
+    by_pos, by_neg = lines.intercept * m, lines.intercept * n
+    if lines.incline:
+        sum_pos, sum_neg = (pos * classes.positive).sum(1, keepdim=True), (neg * classes.negative).sum(1, keepdim=True)
+        by_pos = by_pos + lines.incline * (m * pos - sum_neg)
+        by_neg = by_neg + lines.incline * (sum_pos - n * neg)
+    if lines.steps:
+        # Points of the other class, there where batches differ in their class sizes, are moved out of the way.
+        s = pos.masked_fill(classes.positive == 0, torch.inf)
+        t = neg.masked_fill(classes.negative == 0, -torch.inf)
+        s_sorted, t_sorted = s.sort().values, t.sort().values
+        for where, height in lines.steps:
+            by_pos = by_pos - height * (t.shape[1] - _rank(t_sorted, s - where))
+            by_neg = by_neg - height * _rank(s_sorted - where, t)
+    return by_pos, by_neg
+
+
+def _rank(ordered: Tensor, values: Tensor) -> Tensor:
+    """Return how many of the ordered numbers of its row are below each value, ties counted as one half."""
+    return 0.5 * (torch.searchsorted(ordered, values) + torch.searchsorted(ordered, values, right=True))
