@@ -17,11 +17,14 @@ from symloss import __version__
 from symloss.losses import Loss, get_loss, list_losses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.table import Table
 
     from symloss.datasets import DatasetInfo
     from symloss.paper.compare import ComparedCell
     from symloss.paper.results import Cell, Results
+    from symloss.paper.runner import Outcome
     from symloss.paper.tables import LossRow
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
@@ -162,6 +165,111 @@ def datasets(
         print(json.dumps([_dataset_json(record) for record in records], indent=2))
     else:
         _console().print(_datasets_table(records))
+
+
+reproduce = typer.Typer(
+    help="Run the paper's experiments; what is finished is kept, and a second run goes on from there."
+)
+app.add_typer(reproduce, name="reproduce")
+
+
+@reproduce.command("uci")
+def reproduce_uci(
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            help="Data sets, or package.module:function that returns X and y.",
+            metavar="NAME,...",
+            show_default="the paper's nine",
+        ),
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="A noise rate pi,pi'; may be repeated.", metavar="PI,PI'", show_default="the paper's four"),
+    ] = None,
+    objectives: Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")] = "ber,auc",
+    losses: Annotated[
+        str | None,
+        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)] = 20,
+    protocol: Annotated[
+        str, typer.Option(help="matched: with the weight decay that the paper does not print; printed: without.")
+    ] = "matched",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core.")] = -1,
+    device: Annotated[str, typer.Option(help="cpu, or cuda to train all trials of a cell at once.")] = "cpu",
+    seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
+    ] = None,
+) -> None:
+    """Run the UCI and LIBSVM experiments, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce uci --datasets twonorm,waveform --trials 5[/bold]
+    """
+    from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
+    from symloss.paper.runner import run, uci_cells
+
+    names = datasets.split(",") if datasets else UCI_DATASETS
+    noises = [_noise(pair) for pair in noise] if noise else NOISES
+    chosen = [_find_loss(name, {}) for name in losses.split(",")] if losses else LOSSES
+    cells = uci_cells(names, noises, trials, protocol, seed)
+    folder = out or Path("results") / f"uci-{protocol}"
+    failed = _follow(run(folder, cells, chosen, _objectives(objectives), jobs, device), len(cells))
+    if failed < len(cells):
+        from symloss.paper.compare import compare as compare_with_paper
+        from symloss.paper.terminal import print_summary
+
+        print_summary(compare_with_paper(_read_results(folder).cells), _console())
+        print(f"all tables: symloss compare {folder}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _noise(pair: str) -> tuple[float, float]:
+    try:
+        pi, pi_prime = (float(rate) for rate in pair.split(","))
+    except ValueError:
+        raise ValueError(f"--noise must be two rates such as 0.65,0.45, got {pair!r}") from None
+    return pi, pi_prime
+
+
+def _objectives(names: str) -> list[str]:
+    from symloss.paper.protocol import OBJECTIVES
+
+    for name in names.split(","):
+        if name not in OBJECTIVES:
+            raise ValueError(f"--objectives must be of {', '.join(OBJECTIVES)}, got {name!r}")
+    return names.split(",")
+
+
+def _follow(outcomes: Iterable[Outcome], total: int) -> int:
+    """Show outcomes as they come, with a bar and the time left on a terminal; return how many failed."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console, failed = Console(stderr=True), 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("cells", total=total)
+        for outcome in outcomes:
+            failed += outcome.error is not None
+            bar.console.print(str(outcome), style="red" if outcome.error else None, highlight=False, soft_wrap=True)
+            bar.advance(task)
+    return failed
 
 
 @app.command()

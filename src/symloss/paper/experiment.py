@@ -74,14 +74,14 @@ def run_cell(
     >>> {name: [round(score) for score in found] for name, found in scores["auc"].items()}
     {'sigmoid': [99], 'unhinged': [99]}
     """
-    names = [loss.name for loss in losses]
+    names = [label(loss) for loss in losses]
     if len(set(names)) < len(names):
         raise ValueError(f"losses must have different names, got {', '.join(names)}")
     goals = [Objective(objective, loss) for objective in objectives for loss in losses]
     found: Scores = {objective: {name: [] for name in names} for objective in objectives}
     drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)]
     for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, torch.device(device)), strict=True):
-        found[goal.risk][goal.loss.name] = [
+        found[goal.risk][label(goal.loss)] = [
             _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
         ]
     return found
@@ -89,6 +89,22 @@ def run_cell(
 
 def _score(objective: str, scores: Tensor, y_test: Tensor) -> float:
     return math.nan if scores.isnan().any() else 100 * _METRICS[objective](scores, y_test)
+
+
+def label(loss: Loss) -> str:
+    """Return what a loss is called in results: its name, or for other than its default parameters all of it.
+
+    Examples
+    --------
+    >>> from symloss.losses import BarrierHinge
+    >>> label(BarrierHinge()), label(BarrierHinge(b=10, r=1))
+    ('barrier_hinge', 'BarrierHinge(b=10, r=1)')
+    """
+    try:
+        usual = type(loss)() == loss
+    except TypeError:  # it has parameters without defaults
+        usual = False
+    return loss.name if usual else repr(loss)
 
 
 class _Trial(NamedTuple):
@@ -164,4 +180,4 @@ def _test_scores(
         return [stack(X_test, of_objective).cpu() for of_objective in models]
 
 
-__all__ = ["run_cell", "standardised"]
+__all__ = ["label", "run_cell", "standardised"]

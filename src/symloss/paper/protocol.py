@@ -60,5 +60,6 @@ class Settings:
 
 MATCHED = Settings()
 PRINTED = replace(MATCHED, weight_decay=0.0)
+PROTOCOLS = {"matched": MATCHED, "printed": PRINTED}
 
-__all__ = ["LOSSES", "MATCHED", "NOISES", "OBJECTIVES", "PRINTED", "TRIALS", "UCI_DATASETS", "Settings"]
+__all__ = ["LOSSES", "MATCHED", "NOISES", "OBJECTIVES", "PRINTED", "PROTOCOLS", "TRIALS", "UCI_DATASETS", "Settings"]

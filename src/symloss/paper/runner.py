@@ -1,0 +1,261 @@
+"""The reproduction: cells of data set and noise, each run once and kept in a file, over several processes if asked."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from symloss.losses import Loss
+from symloss.paper.experiment import label, run_cell
+from symloss.paper.protocol import NOISES, OBJECTIVES, PROTOCOLS, TRIALS, UCI_DATASETS, Settings
+from symloss.paper.results import Cell, Configuration, DamagedResult, cell_path, read_cell, write_cell
+
+CHANCE = 50.0  # the score of a classifier that says nothing
+
+
+def uci_cells(
+    datasets: Sequence[str] = UCI_DATASETS,
+    noises: Sequence[tuple[float, float]] = NOISES,
+    trials: int = TRIALS,
+    protocol: str = "matched",
+    seed: int = 0,
+) -> list[Configuration]:
+    """Return the cells of the UCI and LIBSVM experiments, or of the same experiments on data sets of your own.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        Names of ``symloss.datasets``, or ``package.module:function`` for a function that returns X and y.
+    noises : sequence of (pi, pi_prime)
+    trials, seed : int
+    protocol : {"matched", "printed"}
+
+    Examples
+    --------
+    >>> cells = uci_cells(["twonorm"], trials=5)
+    >>> len(cells), cells[0].dataset, cells[0].settings["weight_decay"]
+    (4, 'twonorm', 0.05)
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}")
+    for name in datasets:
+        _check_dataset(name)
+    return [
+        Configuration(
+            family="uci",
+            dataset=name,
+            pi=pi,
+            pi_prime=pi_prime,
+            trials=trials,
+            seed=seed,
+            protocol=protocol,
+            settings=asdict(PROTOCOLS[protocol]),
+        )
+        for name in datasets
+        for pi, pi_prime in noises
+    ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell: run, found already done, or failed, and why.
+
+    Examples
+    --------
+    >>> cell = uci_cells(["twonorm"], [(1, 0)])[0]
+    >>> str(Outcome(cell, seconds=12.3)), str(Outcome(cell)), str(Outcome(cell, error="no file"))
+    ('twonorm (1.0, 0.0): 12.3 s', 'twonorm (1.0, 0.0): done before', 'twonorm (1.0, 0.0): failed: no file')
+    """
+
+    configuration: Configuration
+    seconds: float | None = None
+    error: str | None = None
+
+    def __str__(self) -> str:
+        what = "done before" if self.seconds is None else f"{self.seconds:.1f} s"
+        cell = self.configuration
+        return f"{cell.dataset} ({cell.pi}, {cell.pi_prime}): {f'failed: {self.error}' if self.error else what}"
+
+
+def run(
+    folder: Path,
+    configurations: Sequence[Configuration],
+    losses: Sequence[Loss],
+    objectives: Sequence[str] = OBJECTIVES,
+    jobs: int = 1,
+    device: str = "cpu",
+) -> Iterator[Outcome]:
+    """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
+
+    Stop it at any moment: what is finished is kept, and the next run goes on from there. A cell that lacks a loss or an
+    objective is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other.
+
+    Parameters
+    ----------
+    folder : Path
+    configurations : sequence of Configuration
+    losses : sequence of Loss
+        Built in or your own, with different labels.
+    objectives : sequence of {"ber", "auc"}
+    jobs : int
+        Processes, through joblib: also on a cluster, inside ``joblib.parallel_config``.
+    device : str
+        Where to train; anything but the CPU takes the cells one after another.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from symloss.losses import Unhinged
+    >>> cells = uci_cells(["twonorm"], [(1.0, 0.0)], trials=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = list(run(Path(folder), cells, [Unhinged()], ["auc"]))
+    ...     [outcome.seconds for outcome in run(Path(folder), cells, [Unhinged()], ["auc"])]
+    [None]
+    """
+    from joblib import Parallel, delayed
+
+    wanted = [label(loss) for loss in losses]
+    missing = []
+    for configuration in configurations:
+        cell = _kept(folder, configuration)
+        if cell is not None and all(name in cell.scores.get(risk, {}) for risk in objectives for name in wanted):
+            yield Outcome(configuration)
+        else:
+            missing.append(configuration)
+    # The longest first, so that no process is left with one at the end.
+    missing.sort(key=lambda configuration: -_effort(configuration.dataset))
+    tasks = (delayed(run_and_write)(folder, cell, losses, objectives, device) for cell in missing)
+    yield from Parallel(n_jobs=jobs if device == "cpu" else 1, return_as="generator_unordered")(tasks)
+
+
+def run_and_write(
+    folder: Path, configuration: Configuration, losses: Sequence[Loss], objectives: Sequence[str], device: str
+) -> Outcome:
+    """Run one cell, or what its file lacks of it, and write it; an error becomes the outcome.
+
+    Examples
+    --------
+    >>> cell = uci_cells(["symloss.nowhere:load"], [(1, 0)])[0]
+    >>> print(run_and_write(Path("unused"), cell, [], ["auc"], "cpu"))
+    symloss.nowhere:load (1.0, 0.0): failed: cannot import symloss.nowhere:load: No module named 'symloss.nowhere'
+    """
+    start = time.perf_counter()
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
+        cell = _kept(folder, configuration)
+        have = {risk: dict(found) for risk, found in cell.scores.items()} if cell else {}
+        lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
+        X, y = load_arrays(configuration.dataset)
+        found = run_cell(
+            X,
+            y,
+            configuration.pi,
+            configuration.pi_prime,
+            lacking,
+            objectives,
+            configuration.trials,
+            Settings(**configuration.settings),
+            configuration.seed,
+            configuration.dataset,
+            device,
+        )
+        for risk, scores in found.items():
+            have[risk] = have.get(risk, {}) | {name: _or_chance(name, values) for name, values in scores.items()}
+        seconds = time.perf_counter() - start
+        before = cell.seconds if cell else 0.0
+        write_cell(
+            folder,
+            Cell(**vars(configuration), scores=have, device=_device_name(device), seconds=round(before + seconds, 2)),
+        )
+    except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
+        return Outcome(configuration, time.perf_counter() - start, str(error) or type(error).__name__)
+    finally:
+        torch.set_num_threads(threads)
+    return Outcome(configuration, seconds)
+
+
+def load_arrays(dataset: str) -> tuple[Any, Any]:
+    """Return X and y of a data set: by name, or from a function given as ``package.module:function``.
+
+    Examples
+    --------
+    >>> X, y = load_arrays("symloss.datasets:make_twonorm")
+    >>> X.shape
+    (7400, 20)
+    """
+    if ":" not in dataset:
+        from symloss.datasets import load
+
+        found: Any = load(dataset)
+    else:
+        module, _, function = dataset.partition(":")
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # a module in the working directory, as with python -m
+        try:
+            found = getattr(importlib.import_module(module), function)()
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"cannot import {dataset}: {error}") from error
+    if hasattr(found, "data") and hasattr(found, "target"):
+        return found.data, found.target
+    try:
+        X, y = found
+    except (TypeError, ValueError):
+        raise ValueError(f"{dataset} must return X and y, got {type(found).__name__}") from None
+    return X, y
+
+
+def _check_dataset(name: str) -> None:
+    from symloss.datasets import info
+
+    if ":" not in name and info(name).splits:
+        raise ValueError(f"{name} holds images, which perceptrons are not for")
+
+
+def _effort(dataset: str) -> float:
+    """Return what a step costs, about: a product with d features, and all the rest."""
+    from symloss.datasets import info
+
+    return 60.0 + (info(dataset).dim if ":" not in dataset else 60)
+
+
+def _kept(folder: Path, configuration: Configuration) -> Cell | None:
+    """Return the cell's file, or None; of another configuration, it is an error, for it is not ours to overwrite."""
+    path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+    if not path.exists():
+        return None
+    try:
+        cell = read_cell(path)
+    except DamagedResult as error:
+        warnings.warn(f"{error}; its cell is run again", stacklevel=2)
+        return None
+    if cell.configuration != configuration:
+        different = [key for key, value in vars(configuration).items() if getattr(cell, key) != value]
+        raise ValueError(
+            f"{path} holds results with another {', '.join(different)}; choose another folder, or remove it"
+        )
+    return cell
+
+
+def _or_chance(name: str, values: Sequence[float]) -> list[float]:
+    """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
+    diverged = sum(math.isnan(value) for value in values)
+    if diverged:
+        warnings.warn(f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}", stacklevel=2)
+    return [CHANCE if math.isnan(value) else value for value in values]
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+
+
+__all__ = ["Outcome", "load_arrays", "run", "run_and_write", "uci_cells"]

@@ -1,0 +1,156 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import symloss as sl
+from symloss.cli import app
+from symloss.paper.protocol import Settings
+from symloss.paper.results import Configuration, cell_path, read_cell, read_cells
+from symloss.paper.runner import load_arrays, run, run_and_write, uci_cells
+
+QUICK = Settings(n_positive=40, n_negative=40, n_test=40, hidden_units=8, epochs=3, batch_size=40)
+LOSSES = [sl.Sigmoid(), sl.Hinge()]
+
+
+def cell(dataset="twonorm", pi=0.8, pi_prime=0.3, **changes):
+    settings = changes.pop("settings", QUICK)
+    return Configuration(
+        family="uci", dataset=dataset, pi=pi, pi_prime=pi_prime, trials=2, settings=asdict(settings), **changes
+    )
+
+
+def blobs():
+    y = np.repeat([1, -1], 200)
+    return y[:, None] + np.random.default_rng(0).normal(size=(400, 3)), y
+
+
+class Cubed(sl.Loss):
+    def value(self, z):
+        return (1 - z).clamp(min=0) ** 3
+
+
+class Exploding(sl.Loss):
+    def value(self, z):
+        return torch.log(z * 0 - 1)
+
+
+def test_every_cell_lands_in_its_file_and_is_not_run_twice(tmp_path):
+    cells = [cell(), cell("waveform"), cell(pi=1.0, pi_prime=0.0)]
+    first = list(run(tmp_path, cells, LOSSES))
+    assert {outcome.configuration.dataset for outcome in first} == {"twonorm", "waveform"}
+    assert all(outcome.seconds > 0 and outcome.error is None for outcome in first)
+    found = read_cells(tmp_path)
+    assert len(found.cells) == 3
+    assert not found.damaged
+    assert set(found.cells[0].scores) == {"ber", "auc"}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert [outcome.seconds for outcome in run(tmp_path, cells, LOSSES)] == [None] * 3
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+
+
+def test_results_depend_on_neither_workers_nor_order_nor_neighbours(tmp_path):
+    cells = [cell(), cell("waveform")]
+    list(run(tmp_path / "a", cells, LOSSES))
+    list(run(tmp_path / "b", cells[::-1], [LOSSES[1], sl.Ramp(), LOSSES[0]], jobs=2))
+    for configuration in cells:
+        a, b = (
+            read_cell(cell_path(tmp_path / folder, configuration.dataset, 0.8, 0.3)).scores for folder in ("a", "b")
+        )
+        for risk in a:
+            for loss in a[risk]:
+                assert a[risk][loss] == b[risk][loss]
+
+
+def test_what_a_cell_lacks_is_added(tmp_path):
+    list(run(tmp_path, [cell()], LOSSES, ["auc"]))
+    old = read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3))
+    list(run(tmp_path, [cell()], [*LOSSES, sl.BarrierHinge(b=10, r=1)]))
+    new = read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3))
+    assert set(new.scores["ber"]) == {"sigmoid", "hinge", "BarrierHinge(b=10, r=1)"}
+    assert new.scores["auc"]["hinge"] == old.scores["auc"]["hinge"]
+    assert new.seconds > old.seconds
+
+
+def test_a_damaged_file_is_reported_and_run_again(tmp_path):
+    list(run(tmp_path, [cell()], LOSSES))
+    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    whole = json.loads(path.read_text())["scores"]
+    path.write_text(path.read_text()[:200])
+    with pytest.warns(UserWarning, match="run again"):
+        (outcome,) = run(tmp_path, [cell()], LOSSES)
+    assert outcome.seconds is not None
+    assert json.loads(path.read_text())["scores"] == whole
+
+
+def test_results_of_another_configuration_are_not_overwritten(tmp_path):
+    list(run(tmp_path, [cell()], LOSSES))
+    with pytest.raises(ValueError, match="another seed; choose another folder"):
+        list(run(tmp_path, [cell(seed=1)], LOSSES))
+
+
+def test_own_losses_and_data_sets(tmp_path):
+    configuration = cell(f"{__name__}:blobs", settings=replace(QUICK, epochs=100))
+    (outcome,) = run(tmp_path, [configuration], [Cubed()])
+    assert outcome.error is None
+    (found,) = read_cells(tmp_path).cells
+    assert min(found.scores["auc"]["cubed"]) > 80
+    with pytest.raises(ValueError, match="must return X and y, got int"):
+        load_arrays("time:time_ns")
+
+
+def test_a_cell_that_fails_stops_no_other_and_one_that_diverges_scores_as_chance(tmp_path):
+    outcomes = list(run(tmp_path, [cell("nowhere:load"), cell()], LOSSES))
+    assert sorted(outcome.error is None for outcome in outcomes) == [False, True]
+    with pytest.warns(UserWarning, match="exploding diverged in 2 of 2 trials, which score 50"):
+        run_and_write(tmp_path, cell("waveform"), [Exploding()], ["auc"], "cpu")
+    assert read_cell(cell_path(tmp_path, "waveform", 0.8, 0.3)).scores == {"auc": {"exploding": [50.0, 50.0]}}
+
+
+def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
+    command = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci", "--datasets"]
+    options = ["twonorm,waveform", "--trials", "1", "--losses", "unhinged", "--jobs", "1", "--out", str(tmp_path)]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = read_cells(tmp_path)
+    assert 2 <= len(kept.cells) < 8
+    assert not kept.damaged
+    result = CliRunner().invoke(app, ["reproduce", "uci", *["--datasets"], *options])
+    assert result.exit_code == 0, result.output
+    assert len(read_cells(tmp_path).cells) == 8
+    assert read_cells(tmp_path).cells[0] in kept.cells
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--datasets", "iris"], "unknown data set 'iris'"),
+        (["--datasets", "mnist"], "mnist holds images"),
+        (["--noise", "0.5"], "--noise must be two rates such as 0.65,0.45, got '0.5'"),
+        (["--noise", "0.3,0.6"], "pi"),
+        (["--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
+        (["--losses", "nothing"], "unknown loss 'nothing'"),
+        (["--protocol", "guessed"], "protocol must be one of matched, printed, got 'guessed'"),
+    ],
+)
+def test_bad_options(options, message, capsys):
+    result = CliRunner().invoke(app, ["reproduce", "uci", *options])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_all_cells_of_the_paper():
+    cells = uci_cells()
+    assert len(cells) == 36
+    assert {cell.trials for cell in cells} == {20}
