@@ -53,6 +53,7 @@ format: $(VENV)/.test
 bench: $(VENV)/.core
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/pairwise.py --out benchmarks/results
+	$(BIN)/python benchmarks/training.py --out benchmarks/results
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -1,10 +1,11 @@
 """Training the paper's perceptrons: ours beside the plain autograd loop, as ratios within one run.
 
-    SYMLOSS_DATA=FOLDER python benchmarks/training.py [--epochs 10] [--rounds 5] [--out FOLDER]
+    SYMLOSS_DATA=FOLDER python benchmarks/training.py [--epochs 10] [--rounds 5] [--parts] [--out FOLDER]
 
 Both train the seven losses with both objectives on the same trial of a data set: one process, one CPU thread, rounds
 interleaved, medians. The loop is what one would write without the library, one model at a time: ``nn.Sequential``, the
-n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Set-up counts for both.
+n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Set-up counts for both. ``--parts`` adds
+where our step spends its time.
 """
 
 import argparse
@@ -20,9 +21,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 import symloss as sl
+from symloss.models import PerceptronStack, lecun_normal
 from symloss.paper.experiment import standardised
 from symloss.paper.protocol import LOSSES, MATCHED, NOISES
 from symloss.training import Objective, train
+from symloss.training.first_layer import features_of
+from symloss.training.objectives import Classes
 
 DATASETS = ("twonorm", "phoneme", "adult", "w8a")
 
@@ -61,6 +65,37 @@ def draw(name: str) -> tuple[Tensor, Tensor]:
     return standardised(X, X_test)[0], torch.from_numpy(np.asarray(y))
 
 
+@torch.no_grad()
+def parts(X: Tensor, objectives: list[Objective], rounds: int = 30) -> dict[str, float]:
+    """Microseconds a step a model, part by part; what is missing from the whole is Python and small operations."""
+    size, many = 500, len(objectives)
+    stack = PerceptronStack([lecun_normal(X.shape[1], size, np.random.default_rng(0))] * many)
+    stack.rows.grad = torch.randn_like(stack.rows)
+    optimiser = torch.optim.Adam([stack.rows], amsgrad=True, fused=True)
+    weights, output, bias = stack.views(stack.rows[:1])
+    gradient, classes = torch.empty_like(weights), Classes.of([size // 2], size)
+    rows, hidden = torch.randperm(len(X))[None, :size], torch.empty(1, size, size)
+    batch = features_of(X[None], 1, hidden).batch(rows)
+    hidden = batch.times(weights)
+    by_scores, mask = torch.randn(1, size), hidden.relu().sign()
+    scores = torch.randn(1, size)
+    functions: dict[str, tuple[Callable[[], object], int]] = {
+        "first layer": (lambda: batch.times(weights), 1),
+        "ReLU": (lambda: hidden.relu_(), 1),
+        "scores": (lambda: torch.baddbmm(bias[:, None], hidden, output.mT), 1),
+        "objective": (lambda: [objective.gradient(scores, classes) for objective in objectives], many),
+        "mask": (lambda: mask.sign_(), 1),
+        "product": (lambda: batch.transposed_times(by_scores, mask, gradient), 1),
+        "layers": (lambda: ((weights * gradient).sum(1), gradient * output), 1),
+        "AMSGrad": (lambda: optimiser.step(), many),
+    }
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(rounds):
+        for name, (function, models) in functions.items():
+            times[name].append(1e6 * seconds(function) / models)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
 def seconds(function: Callable[[], object]) -> float:
     start = time.perf_counter()
     function()
@@ -71,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--parts", action="store_true", help="where a step spends its time")
     parser.add_argument("--out", type=Path, help="folder for training_cpu.csv")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -100,6 +136,9 @@ def main() -> None:
         mine, plain = (1e3 * statistics.median(side) / steps for side in zip(*pairs, strict=True))
         ratio = statistics.median(other / own for own, other in pairs)
         print(f"  {name:<8} d = {X.shape[1]:<3} ours {mine:6.3f}  loop {plain:6.3f}  loop / ours {ratio:5.2f}")
+        if options.parts:
+            found = parts(X, [Objective(risk, loss) for risk, loss in objectives])
+            print("    microseconds: " + ", ".join(f"{part} {value:.0f}" for part, value in found.items()))
         rows.append((name, X.shape[1], f"{ratio:.2f}"))
         times["ours"] += mine
         times["loop"] += plain

@@ -21,7 +21,7 @@ PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional",
           "symloss.paper.tables", "symloss.paper.figures", "symloss.paper.files", "symloss.paper.published",
           "symloss.paper.results", "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables",
           "symloss.paper.markdown", "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol",
-          "symloss.paper.experiment"]  # fmt: skip
+          "symloss.paper.experiment", "symloss.paper.runner"]  # fmt: skip
 
 
 def public_objects():
