@@ -92,7 +92,7 @@ class Hinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 below 1 and 0 above."""
-        return -step_down(z, 1.0)
+        return step_down(z, 1.0, -1.0)
 
 
 class SquaredHinge(Loss):
@@ -138,7 +138,7 @@ class DoubleHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 below -1, -1/2 up to 1 and 0 above."""
-        return -0.5 * (step_down(z, 1.0) + step_down(z, -1.0))
+        return step_down(z, 1.0, -0.5) + step_down(z, -1.0, -0.5)
 
 
 class Logistic(Loss):
@@ -232,7 +232,7 @@ class Ramp(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1/2 inside (-1, 1) and 0 outside."""
-        return -0.5 * (step_down(z, 1.0) - step_down(z, -1.0))
+        return step_down(z, 1.0, -0.5) + step_down(z, -1.0, 0.5)
 
 
 class Sigmoid(Loss):
@@ -352,8 +352,8 @@ class BarrierHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -b, -1 or b: the slope of the highest line."""
-        above, below = 1 - step_down(z, self.r), step_down(z, self._left)
-        return (self.b + 1) * above - (self.b - 1) * below - 1  # the middle slope stays exact for any b
+        # Steps from the middle slope outwards, so that it stays exact for any b.
+        return step_down(-z, -self.r, self.b + 1) + step_down(z, self._left, 1 - self.b) - 1
 
 
 def _check_above(name: str, value: Any, bound: float) -> None:

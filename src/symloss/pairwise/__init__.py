@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.losses.base import as_real
-from symloss.pairwise.engine import PairMean
+from symloss.pairwise.engine import pair_mean
 from symloss.tracing import concrete, eager
 
 _METHODS = ("auto", "structure", "tiles")
@@ -59,34 +57,26 @@ def pairwise_risk(
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
-    for name, scores in (("pos", pos), ("neg", neg)):
-        if scores.ndim == 0:
-            raise ValueError(f"{name} must have shape (..., n), got a single number")
-    batch = _common_batch(pos, neg)
+    _check_batches(pos, neg)
     if pos.device.type == "mps":  # which has no float64
         w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
         return pairwise_risk(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
-    dtype = torch.promote_types(pos.dtype, neg.dtype)
-    pos_share, neg_share = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
-    pos, neg = _flat(pos.to(dtype), batch), _flat(neg.to(dtype), batch)
-    pos_share, neg_share = (None if share is None else _flat(share, batch) for share in (pos_share, neg_share))
-    value, _, _ = PairMean.apply(pos, neg, pos_share, neg_share, loss, method)  # type: ignore[no-untyped-call]
-    return cast(Tensor, value.reshape(batch).to(dtype))
+    shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
+    return pair_mean(pos, neg, *shares, loss, method)
 
 
-def _common_batch(pos: Tensor, neg: Tensor) -> torch.Size:
-    if pos.shape[:-1] == neg.shape[:-1]:
-        return pos.shape[:-1]
+def _check_batches(pos: Tensor, neg: Tensor) -> None:
+    if pos.ndim == neg.ndim == 1:
+        return
+    for name, scores in (("pos", pos), ("neg", neg)):
+        if scores.ndim == 0:
+            raise ValueError(f"{name} must have shape (..., n), got a single number")
     try:
-        return torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+        torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
     except RuntimeError:
         raise ValueError(
             f"leading dimensions of pos and neg must broadcast, got {tuple(pos.shape)} and {tuple(neg.shape)}"
         ) from None
-
-
-def _flat(x: Tensor, batch: torch.Size) -> Tensor:
-    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
 
 
 def _check_constant(loss: Loss) -> None:

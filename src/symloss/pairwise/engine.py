@@ -13,8 +13,7 @@ from symloss.pairwise.grid import analytic
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
-from symloss.pairwise.tiles import tiled
-from symloss.tracing import remember_signature
+from symloss.pairwise.tiles import fits_one_tile, one_tile, tiled
 
 # Up to so many pairs in all, computing each of them is faster than being clever.
 _FEW_PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
@@ -67,50 +66,90 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     return value, grad_pos, grad_neg
 
 
-class PairMean(torch.autograd.Function):
-    """The mean over all pairs for each row of (k, n) and (k, m), with both gradients from the same pass."""
+def _sums_of_batches(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
+) -> Sums:
+    """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
+    dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
+    if pos_share is None and neg_share is None and method != "structure" and fits_one_tile(pos, neg):
+        value, grad_pos, grad_neg = one_tile(pos, neg, loss)
+        return value.to(dtype), grad_pos, grad_neg
+    batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    sides = [
+        Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
+        for scores, share in ((pos, pos_share), (neg, neg_share))
+    ]
+    value, grad_pos, grad_neg = pair_sums(*sides, loss, method)
+    return value.to(dtype).view(batch), *(g.view(*batch, g.shape[1]) for g in (grad_pos, grad_neg))
+
+
+def _rows(x: Tensor, batch: torch.Size) -> Tensor:
+    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
+
+
+def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Return the gradients by pos and neg, scaled, in their shapes."""
+    pos, neg, *gradients = ctx.saved_tensors
+    grad_pos, grad_neg = (grad.unsqueeze(-1) * gradient for gradient in gradients)
+    if grad.ndim:
+        grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
+    if torch.is_grad_enabled():  # someone means to differentiate again
+        grad_pos, grad_neg = _Once.apply(grad_pos, pos), _Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
+    return grad_pos, grad_neg, None, None, None, None
+
+
+class _PairMean(torch.autograd.Function):
+    """The mean over all pairs, with both gradients from the same pass: one node, and little else, in the graph."""
 
     @staticmethod
-    def forward(
-        pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
-    ) -> Sums:
-        """Return the value and the gradients by pos and neg."""
-        return pair_sums(Side(pos, pos_share), Side(neg, neg_share), loss, method)
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        value, *gradients = _sums_of_batches(*inputs)
+        ctx.save_for_backward(*inputs[:2], *gradients)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return _scaled(ctx, grad)
+
+
+class _TransformedPairMean(torch.autograd.Function):
+    """The same, in the slower form that ``torch.func`` can transform."""
+
+    @staticmethod
+    def forward(*inputs: Any) -> Sums:
+        return _sums_of_batches(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Sums) -> None:
-        """Keep the gradients."""
-        pos, neg, *_ = inputs
-        _, grad_pos, grad_neg = output
-        ctx.mark_non_differentiable(grad_pos, grad_neg)
-        ctx.save_for_backward(pos, neg, grad_pos, grad_neg)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*inputs[:2], *output[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradients."""
-        pos, neg, grad_pos, grad_neg = ctx.saved_tensors
-        scale = grad[:, None].to(grad_pos.dtype)
-        by_pos, by_neg = scale * grad_pos, scale * grad_neg
-        if torch.is_grad_enabled():  # someone means to differentiate again
-            by_pos, by_neg = _Once.apply(by_pos, pos), _Once.apply(by_neg, neg)  # type: ignore[no-untyped-call]
-        return by_pos, by_neg, None, None, None, None
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return _scaled(ctx, grad)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, tuple[int, int, int]]:
-        """Fold one more leading dimension of independent problems into the rows, and unfold the results."""
+        """One more leading dimension of independent problems."""
         *tensors, loss, method = inputs
-        folded = []
-        for tensor, dim in zip(tensors, in_dims, strict=False):
-            if tensor is not None:
-                tensor = tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-                tensor = tensor.flatten(0, 1)
-            folded.append(tensor)
-        outputs = PairMean.apply(*folded, loss, method)  # type: ignore[no-untyped-call]
-        rows = folded[0].shape[0] // info.batch_size
-        return tuple(output.unflatten(0, (info.batch_size, rows)) for output in outputs), (0, 0, 0)
+        dims = max(x.ndim - (dim is not None) for x, dim in zip(tensors, in_dims, strict=False) if x is not None)
+        leading = []
+        for x, dim in zip(tensors, in_dims, strict=False):
+            if x is not None:
+                x = x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+                x = x.reshape(x.shape[0], *[1] * (dims + 1 - x.ndim), *x.shape[1:])
+            leading.append(x)
+        value, *gradients = _TransformedPairMean.apply(*leading, loss, method)  # type: ignore[no-untyped-call]
+        return (value, *gradients), (0, 0, 0)
 
 
-remember_signature(PairMean)
+def pair_mean(*inputs: Any) -> Tensor:
+    """Return the mean over all pairs for scores (..., n) and (..., m), shares or None, a loss and a method."""
+    try:
+        value: Tensor = _PairMean.apply(*inputs)  # type: ignore[no-untyped-call]
+    except RuntimeError:  # under a transform of torch.func, which wants the other form
+        value = _TransformedPairMean.apply(*inputs)[0]  # type: ignore[no-untyped-call]
+    return value
 
 
 class _Once(torch.autograd.Function):

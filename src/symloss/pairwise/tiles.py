@@ -12,39 +12,44 @@ from symloss.pairwise.problem import Side, Sums
 _PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
 
 
+def fits_one_tile(pos: Tensor, neg: Tensor) -> bool:
+    """Whether all pairs of scores (..., n) and (..., m) may be computed at once."""
+    pairs = max(pos.numel() * neg.shape[-1], neg.numel() * pos.shape[-1])
+    return 0 < pairs <= _PAIRS.get(pos.device.type, 1 << 16)
+
+
+def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
+    """Return the sums (...), (..., n) and (..., m) in float64 for scores of equal weight: what counts is overhead."""
+    z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
+    pairs = pos.shape[-1] * neg.shape[-1]
+    slopes = loss.slope(z)
+    return loss.value(z).mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
+
+
 def tiled(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Return the sums for any loss, pair by pair in float64."""
     s_all, t_all = pos.scores.double(), neg.scores.double()
-    if (
-        pos.shares is None
-        and neg.shares is None
-        and s_all.numel() * t_all.shape[1] <= _PAIRS.get(s_all.device.type, 1 << 16)
-    ):
-        return _one_tile(s_all, t_all, loss, pos.scores.dtype)
-    w_all, v_all = pos.all_shares(), neg.all_shares()
+    equal = pos.shares is None and neg.shares is None
     value = s_all.new_zeros(s_all.shape[0])
     grad_pos, grad_neg = torch.zeros_like(s_all), torch.zeros_like(t_all)
     rows, columns = _tile_shape(s_all, t_all)
     for i in range(0, s_all.shape[1], rows):
-        s, w = s_all[:, i : i + rows, None], w_all[:, i : i + rows, None]
+        s = s_all[:, i : i + rows]
         for j in range(0, t_all.shape[1], columns):
-            z = s - t_all[:, None, j : j + columns]
-            weight = w * v_all[:, None, j : j + columns]
-            # A pair of weight zero counts for nothing, even where its loss is infinite.
-            values = torch.where(weight == 0, 0.0, weight * loss(z))
-            slopes = torch.where(weight == 0, 0.0, weight * loss.derivative(z))
+            t = t_all[:, j : j + columns]
+            z = s[:, :, None] - t[:, None, :]
+            values, slopes = loss(z), loss.derivative(z)
+            if not equal:
+                weight = pos.all_shares()[:, i : i + rows, None] * neg.all_shares()[:, None, j : j + columns]
+                # A pair of weight zero counts for nothing, even where its loss is infinite.
+                values, slopes = (torch.where(weight == 0, 0.0, weight * part) for part in (values, slopes))
             value += values.sum((1, 2))
             grad_pos[:, i : i + rows] += slopes.sum(2)
             grad_neg[:, j : j + columns] -= slopes.sum(1)
+    if equal:
+        for part in (value, grad_pos, grad_neg):
+            part /= s_all.shape[1] * t_all.shape[1]
     return value, grad_pos.to(pos.scores.dtype), grad_neg.to(neg.scores.dtype)
-
-
-def _one_tile(pos: Tensor, neg: Tensor, loss: Loss, dtype: torch.dtype) -> Sums:
-    """Few pairs, all of the same weight: what matters is the number of operations."""
-    z = pos[:, :, None] - neg[:, None, :]
-    slopes, pairs = loss.slope(z), pos.shape[1] * neg.shape[1]
-    value = loss.value(z).mean((1, 2))
-    return value, (slopes.sum(2) / pairs).to(dtype), (slopes.sum(1) / -pairs).to(dtype)
 
 
 def _tile_shape(pos: Tensor, neg: Tensor) -> tuple[int, int]:
