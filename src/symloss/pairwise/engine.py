@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
-from symloss.pairwise.grid import analytic
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
-from symloss.pairwise.tiles import fits_one_tile, one_tile, tiled
+from symloss.pairwise.smooth import analytic
+from symloss.pairwise.tiles import kinked_tile, one_tile, tiled
 
-# Up to so many pairs in all, computing each of them is faster than being clever.
-_FEW_PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
+
+class _Limits(NamedTuple):
+    """Up to so many pairs, computing each of them is faster than being clever: for any loss, smooth ones, and kinks."""
+
+    any: int
+    smooth: int
+    kinked: int
+
+
+_LIMITS = {"cpu": _Limits(1 << 12, 1 << 15, 1 << 18), "cuda": _Limits(1 << 16, 1 << 22, 1 << 22)}
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
     """Return the value and both gradients; scores may be anything, shares of a class sum to 1 or to 0."""
     if not pos.scores.shape[1] or not neg.scores.shape[1]:
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
-    few = pos.scores.numel() * neg.scores.shape[1] <= _FEW_PAIRS.get(pos.scores.device.type, 1 << 16)
-    if method == "tiles" or loss.structure is None or (method == "auto" and few):
+    if method == "tiles" or loss.structure is None:
         return tiled(pos, neg, loss)
-    if not bool((pos.scores.sum() + neg.scores.sum()).isfinite()) and not _all_finite(pos, neg):
+    if not (_sum_is_finite(pos.scores, neg.scores) or _all_finite(pos, neg)):
         return _with_infinite(pos, neg, loss)
     return _structured(pos.without_strays(), neg.without_strays(), loss)
 
@@ -42,6 +49,11 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
     else:
         raise TypeError(f"{loss!r} has a structure of unknown kind: {structure!r}")
     return value, pos.where_counted(grad_pos), neg.where_counted(grad_neg)
+
+
+def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
+    """Enough, and quick; not needed: finite scores may have a sum that overflows."""
+    return math.isfinite((pos.sum() + neg.sum()).item())
 
 
 def _all_finite(pos: Side, neg: Side) -> bool:
@@ -71,10 +83,13 @@ def _sums_of_batches(
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
-    if pos_share is None and neg_share is None and method != "structure" and fits_one_tile(pos, neg):
-        value, grad_pos, grad_neg = one_tile(pos, neg, loss)
-        return value.to(dtype), grad_pos, grad_neg
-    batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    if pos_share is None and neg_share is None and method == "auto":
+        few = _few_pairs(pos, neg, loss)
+        if few is not None:
+            return few[0].to(dtype), few[1], few[2]
+    batch = torch.Size()
+    if pos.ndim > 1 or neg.ndim > 1:
+        batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
     sides = [
         Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
         for scores, share in ((pos, pos_share), (neg, neg_share))
@@ -83,7 +98,25 @@ def _sums_of_batches(
     return value.to(dtype).view(batch), *(g.view(*batch, g.shape[1]) for g in (grad_pos, grad_neg))
 
 
+def _few_pairs(pos: Tensor, neg: Tensor, loss: Loss) -> Sums | None:
+    """Return the sums of few pairs, all of one weight, where computing each is faster than being clever; or None."""
+    limits = _LIMITS.get(pos.device.type, _LIMITS["cpu"])
+    pairs = max(pos.numel() * neg.shape[-1], neg.numel() * pos.shape[-1])
+    if not 0 < pairs <= limits.kinked:
+        return None
+    if pairs <= limits.any:
+        return one_tile(pos, neg, loss)
+    structure = loss.structure
+    if isinstance(structure, Piecewise) and structure.kinks and not any(structure.coefficients[2:]):
+        return kinked_tile(pos, neg, structure) if _sum_is_finite(pos, neg) else None
+    if pairs <= limits.smooth and (structure is None or isinstance(structure, Analytic)):
+        return one_tile(pos, neg, loss)
+    return None
+
+
 def _rows(x: Tensor, batch: torch.Size) -> Tensor:
+    if not batch:
+        return x[None]
     return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
 
 

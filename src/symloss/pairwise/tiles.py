@@ -5,17 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from symloss.losses import Loss
+from symloss.losses import Loss, Piecewise
 from symloss.pairwise.problem import Side, Sums
 
 # Pairs a tile: small enough for a CPU's cache, large enough to hide a GPU's launches.
 _PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
-
-
-def fits_one_tile(pos: Tensor, neg: Tensor) -> bool:
-    """Whether all pairs of scores (..., n) and (..., m) may be computed at once."""
-    pairs = max(pos.numel() * neg.shape[-1], neg.numel() * pos.shape[-1])
-    return 0 < pairs <= _PAIRS.get(pos.device.type, 1 << 16)
 
 
 def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
@@ -24,6 +18,30 @@ def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
     pairs = pos.shape[-1] * neg.shape[-1]
     slopes = loss.slope(z)
     return loss.value(z).mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
+
+
+def kinked_tile(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums:
+    """The same for a line and kinks, where the scores are finite: no step is looked up, all is counted by signs."""
+    z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
+    n, m = z.shape[-2:]
+    intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
+    value = z.mean((-2, -1)).mul_(slope).add_(intercept) if slope else z.new_full(z.shape[:-2], intercept)
+    by_pos, by_neg = z.new_full(z.shape[:-1], slope * m), z.new_full((*z.shape[:-2], m), slope * n)
+    for where, weight, power in ((kink.where, kink.weight, kink.power) for kink in structure.kinks):
+        below = where - z
+        if power == 0:
+            value += below.sign_().mean((-2, -1)).add_(1).mul_(0.5 * weight)
+            continue
+        active = below.clamp(min=0)
+        if power == 1:
+            value += active.mean((-2, -1)).mul_(weight)
+            active, scale, rest = below.sign_(), 0.5 * weight, 0.5 * weight
+        else:
+            value += active.square().mean((-2, -1)).mul_(weight)
+            scale, rest = 2 * weight, 0.0
+        by_pos -= active.sum(-1).mul_(scale).add_(rest * m)
+        by_neg -= active.sum(-2).mul_(scale).add_(rest * n)
+    return value, by_pos.div_(n * m), by_neg.div_(-n * m)
 
 
 def tiled(pos: Side, neg: Side, loss: Loss) -> Sums:
