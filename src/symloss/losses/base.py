@@ -103,6 +103,10 @@ class Loss:
             gradient: Tensor = pull_back(torch.ones_like(margins))[0]
         return gradient
 
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return l(z) and l'(z), for margins without a gradient; a loss for which they share work may define it."""
+        return self._checked_value(z), self.slope(z)
+
     def __call__(self, z: Any) -> Tensor:
         """Return l(z), element-wise and differentiable; half precision is computed in float32."""
         z = as_real(z, "margins")

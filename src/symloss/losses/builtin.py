@@ -20,6 +20,7 @@ from symloss.losses.minimiser import Linear, Logit, Sign
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise
 
 INF = math.inf
+_LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # whose exponential is finite
 
 
 class ZeroOne(Loss):
@@ -209,6 +210,13 @@ class Savage(Loss):
         """Return -4 sigmoid(-2 z)^2 sigmoid(2 z)."""
         return -4 * torch.sigmoid(-2 * z) ** 2 * torch.sigmoid(2 * z)
 
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return v^2 and -4 e v^3, where v = 1 / (1 + e) and e = exp(2 z): one exponential for both."""
+        e = (2 * z).clamp_(max=_LARGEST_EXPONENT[z.dtype]).exp_()
+        root = (e + 1).reciprocal_()
+        value = root * root
+        return value, e.mul_(root).mul_(value).mul_(-4)
+
 
 class Ramp(Loss):
     """The ramp loss: the hinge loss, scaled and cut off at 1; symmetric.
@@ -263,6 +271,12 @@ class Sigmoid(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return -sigmoid(z) sigmoid(-z), which keeps both tails where s (1 - s) would lose one."""
         return -torch.sigmoid(z) * torch.sigmoid(-z)
+
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return v = 1 / (1 + e) and -e v^2 with e = exp(z): one exponential for both."""
+        e = z.clamp(max=_LARGEST_EXPONENT[z.dtype]).exp_()
+        value = (e + 1).reciprocal_()
+        return value, e.mul_(value).mul_(value).neg_()
 
 
 class Unhinged(Loss):

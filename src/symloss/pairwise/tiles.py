@@ -16,8 +16,8 @@ def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
     """Return the sums (...), (..., n) and (..., m) in float64 for scores of equal weight: what counts is overhead."""
     z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
     pairs = pos.shape[-1] * neg.shape[-1]
-    slopes = loss.slope(z)
-    return loss.value(z).mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
+    values, slopes = loss.value_and_slope(z)
+    return values.mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
 
 
 def kinked_tile(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums:
@@ -56,7 +56,7 @@ def tiled(pos: Side, neg: Side, loss: Loss) -> Sums:
         for j in range(0, t_all.shape[1], columns):
             t = t_all[:, j : j + columns]
             z = s[:, :, None] - t[:, None, :]
-            values, slopes = loss(z), loss.derivative(z)
+            values, slopes = loss.value_and_slope(z)
             if not equal:
                 weight = pos.all_shares()[:, i : i + rows, None] * neg.all_shares()[:, None, j : j + columns]
                 # A pair of weight zero counts for nothing, even where its loss is infinite.
