@@ -24,7 +24,7 @@ class _Limits(NamedTuple):
     kinked: int
 
 
-_LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 16, 1 << 22, 1 << 22)}
+_LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:

@@ -101,32 +101,30 @@ class Spread:
         self._pieces: list[Piece] = []
 
     def add(
-        self, rows: slice, columns: slice, position: Tensor, segment: Tensor | int, weight: Tensor | None, dtype: torch.dtype
+        self, rows: slice, columns: slice, position: Tensor, first: Tensor, weight: Tensor | None, dtype: torch.dtype
     ) -> None:
-        """Add scores that lie ``position`` cells above the start of their ``segment``; no weight is weight 1.
+        """Add scores that lie ``position`` cells into a segment with that ``first`` cell; no weight is weight 1.
 
-        Positions are kept in ``dtype``, for reading back, and used up.
+        Positions are used up, and kept in ``dtype`` for reading back.
         """
         floor = position.floor()
-        cell = floor.to(torch.int64)
-        if isinstance(segment, Tensor) or segment:
-            cell += segment * self._grid.cells
         offset = position.sub_(floor).sub_(0.5).flatten()
-        flat = cell.flatten()
-        power = torch.ones_like(offset) if weight is None else weight.flatten()
+        cell = floor.to(torch.int64).add_(first).flatten()
+        power = offset.new_ones(1).expand_as(offset) if weight is None else weight.flatten()
         for k, moment in enumerate(self._moments):
-            power = power if k == 0 else offset if k == 1 and weight is None else power * offset
-            moment.scatter_add_(0, flat, power)
+            if k:
+                power = offset if k == 1 and weight is None else power * offset
+            moment.scatter_add_(0, cell, power)
         if dtype == torch.float32:  # less to keep
-            flat, offset = flat.to(torch.int32), offset.to(dtype)
-        self._pieces.append(Piece(rows, columns, flat, offset, weight))
+            cell, offset = cell.to(torch.int32), offset.to(dtype)
+        self._pieces.append(Piece(rows, columns, cell, offset, weight))
 
     def charges(self) -> Tensor:
         """Return the charges (segments, points) that stand for the scores."""
         parts = (_coefficients(self._grid.order, self._moments.device).T @ self._moments).unflatten(1, (self._segments, -1))
         charges = parts.new_zeros((self._segments, self._grid.points))
         for point, part in enumerate(parts):
-            charges[:, point : point + self._grid.cells] += part
+            charges[:, point : point + self._grid.cells].add_(part)
         return charges
 
     def read(self, field: Tensor, gradient: Tensor) -> None:
@@ -152,14 +150,11 @@ def interact(
     """
     n, length = grid.points, _fast_length(2 * grid.points - 1)
     margins = shift + grid.spacing * _differences(n, length, q_pos.device)
-    fields, potentials = torch.fft.rfft(slope(margins)), torch.fft.rfft(value(margins))
-    charges_pos, charges_neg = torch.fft.rfft(q_pos, length), torch.fft.rfft(q_neg, length)
-    at_pos = torch.fft.irfft(charges_neg * fields, length)[:, :n]
-    at_neg = torch.fft.irfft(charges_pos * fields.conj(), length)[:, :n]
-    # Parseval: no transform back. Frequencies count twice but for the first and, if the length is even, the last.
-    product = (charges_pos.conj() * charges_neg * potentials).real
-    ends = product[:, 0] + (product[:, -1] if length % 2 == 0 else 0.0)
-    return (2 * product.sum(1) - ends) / length, at_pos, at_neg
+    fields, potentials = torch.fft.rfft(torch.stack([slope(margins), value(margins)]))
+    charges_pos, charges_neg = torch.fft.rfft(torch.stack([q_pos, q_neg]), length)
+    products = torch.stack([charges_neg * fields, charges_pos * fields.conj(), charges_neg * potentials])
+    at_pos, at_neg, of_pos = torch.fft.irfft(products, length)[..., :n]
+    return (q_pos * of_pos).sum(1), at_pos, at_neg
 
 
 @lru_cache(maxsize=16)

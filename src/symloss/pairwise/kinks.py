@@ -25,43 +25,51 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 
 
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """The line and all kinks.
+    """The line and all kinks, from both classes in order and their ranks in each other.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u); one of squares is half
     of that. The slopes of line and corners are added up before they meet a score, so that none cancels.
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     s, t = ordered(pos), ordered(neg)
-    centre = 0.5 * (s.middle + t.middle)
-    curved, moving = any(kink.power == 2 for kink in kinks), slope or any(kink.power for kink in kinks)
-    below, above = _Others.below(s, centre, curved), _Others.above(t, centre, curved)
-    met = [(kink, *ranks(s, t, kink.where)) for kink in kinks]
-    value = intercept * pos.total * neg.total
+    centre = (s.middle + t.middle).mul_(0.5)
+    corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
+    to_s, to_t = (
+        _Others.of(t, centre, bool(squares), from_rank=True),
+        _Others.of(s, centre, bool(squares), from_rank=False),
+    )
+    at_corners, at_squares = (
+        ranks(s, t, [kink.where for kink in some]) if some else None for some in (corners, squares)
+    )
+    # What the share that a corner or step is active for adds to the slope, and to the value.
+    mixture = centre.new_tensor(
+        [[-kink.weight * kink.power for kink in corners], [kink.weight * kink.where**kink.power for kink in corners]]
+    )
+    moving = bool(slope) or any(kink.power for kink in kinks)
+    value = torch.zeros_like(centre).add_(intercept * pos.total * neg.total)
     gradients = []
-    for side, own, others, weight, sign in ((pos, s, above, neg.total, 1.0), (neg, t, below, pos.total, -1.0)):
-        gradient = torch.empty_like(side.scores) if moving else torch.zeros_like(side.scores)
-        for rows, columns in blocks(own.keys) if moving or side is pos else ():
+    for side, (own, others, weight, sign) in enumerate(((s, to_s, neg.total, 1.0), (t, to_t, pos.total, -1.0))):
+        gradient = torch.zeros_like(own.keys, dtype=pos.scores.dtype)
+        for rows, columns in blocks(own.keys) if moving or side == 0 else ():
             x, share = own.values(rows, columns) - centre[rows], own.share(rows, columns)
-            total = sign * slope * weight[rows]
-            bent: Tensor | float = 0.0
-            for kink, of_pos, of_neg in met:
-                rank = of_pos if side is pos else of_neg
-                if kink.power == 2:
-                    shares, moments = others.met(rank, rows, columns)
-                    part = shares.mul_(x - sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
-                    value[rows] += 0.5 * _inner(part, x - kink.where if side is pos else x)
-                    bent = part + bent
-                    continue
-                active = others.active(rank, rows, columns)
-                if side is pos:
-                    constant = kink.weight * kink.where**kink.power
-                    value[rows] += constant * (active * share).sum(1, keepdim=True)
-                if kink.power == 1:
-                    total = total - active.mul_(sign * kink.weight)
-            slopes = (total * share).expand_as(x)
-            value[rows] += _inner(slopes, x)
+            slopes = torch.zeros_like(x)
+            if at_corners:
+                active = others.active(at_corners[side], rows, columns)
+                mixed = (mixture @ active.flatten(1)).unflatten(1, x.shape)
+                slopes = mixed[0].mul_(sign)
+                if side == 0:
+                    value[rows].add_(mixed[1].mul_(share).sum(1, keepdim=True))
+            if slope:
+                slopes = slopes.add_(sign * slope * (weight[rows] if isinstance(weight, Tensor) else weight))
+            slopes = slopes.mul_(share)
+            value[rows].add_(_inner(slopes, x))
+            for kink, twice in zip(squares, at_squares[side].twice if at_squares else (), strict=True):
+                shares, moments = others.met(twice[rows, columns], rows)
+                part = shares.mul_(x - sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
+                value[rows].add_(_inner(part, x if side else x - kink.where), alpha=0.5)
+                slopes = slopes.add_(part)
             if moving:
-                _put_back(gradient[rows], own.index(rows, columns), slopes + bent if curved else slopes)
+                _put_back(gradient[rows], own.index(rows, columns), slopes)
         gradients.append(gradient)
     return value[:, 0], gradients[0], gradients[1]
 
@@ -92,37 +100,33 @@ class _Others(NamedTuple):
     from_rank: bool
 
     @classmethod
-    def below(cls, side: Ordered, centre: Tensor, with_moments: bool) -> _Others:
-        """Sums of all up to a rank."""
-        shares, moments = (
-            None if part is None else torch.cat([torch.zeros_like(centre), part.cumsum(1)], 1)
-            for part in (side.shares, _moments(side, centre) if with_moments else None)
-        )
-        return cls(shares, moments, side.keys.shape[1], from_rank=False)
+    def of(cls, side: Ordered, centre: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+        """Add up from the end that points meet: a difference of sums an outlier would spoil."""
 
-    @classmethod
-    def above(cls, side: Ordered, centre: Tensor, with_moments: bool) -> _Others:
-        """Sums of all from a rank on: not as a difference, which an outlier would spoil."""
-        shares, moments = (
-            None if part is None else torch.cat([part.flip(1).cumsum(1).flip(1), torch.zeros_like(centre)], 1)
-            for part in (side.shares, _moments(side, centre) if with_moments else None)
-        )
-        return cls(shares, moments, side.keys.shape[1], from_rank=True)
+        def running(part: Tensor) -> Tensor:
+            zero = torch.zeros_like(centre)
+            if from_rank:
+                return torch.cat([part.flip(1).cumsum(1).flip(1), zero], 1)
+            return torch.cat([zero, part.cumsum(1)], 1)
+
+        shares = None if side.shares is None else running(side.shares)
+        moments = running(_moments(side, centre)) if with_moments else None
+        return cls(shares, moments, side.keys.shape[1], from_rank)
 
     def active(self, rank: Rank, rows: slice, columns: slice) -> Tensor:
-        """The share that each point of a block meets; what lies exactly at the point counts one half."""
-        twice = rank.twice[rows, columns]
+        """The share that each point of a block meets at each kink; what lies exactly at the point counts one half."""
+        twice = rank.twice[:, rows, columns]
         if self.shares is None:
             return self._counted(twice, 2)
-        below = cast(Tensor, rank.below)[rows, columns]
-        low, high = (self.shares[rows].gather(1, end.long()) for end in (below, twice - below))
-        return (low + high).mul_(0.5)
+        below = cast(Tensor, rank.below)[:, rows, columns]
+        shares = self.shares[rows].expand(len(twice), -1, -1)
+        return (shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())).mul_(0.5)
 
-    def met(self, rank: Rank, rows: slice, columns: slice) -> tuple[Tensor, Tensor]:
+    def met(self, twice: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """The share and the moment that each point meets, with some, all or none of what lies exactly at it."""
-        at = rank.twice[rows, columns] >> 1
-        shares = self._counted(at, 1) if self.shares is None else self.shares[rows].gather(1, at.long())
-        return shares, cast(Tensor, self.moments)[rows].gather(1, at.long())
+        rank = twice >> 1
+        shares = self._counted(rank, 1) if self.shares is None else self.shares[rows].gather(1, rank.long())
+        return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
 
     def _counted(self, ranks: Tensor, scale: int) -> Tensor:
         return (scale * self.size - ranks if self.from_rank else ranks).double().mul_(1 / (scale * self.size))

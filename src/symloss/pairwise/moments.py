@@ -16,7 +16,7 @@ def mean(side: Side, centre: Tensor) -> Tensor:
         centred = side.scores[rows, columns].double() - centre[rows]
         total[rows] += (centred * side.share(rows, columns)).sum(1, keepdim=True)
     weight = side.total
-    return total / torch.where(weight > 0, weight, 1.0)
+    return total / torch.where(weight > 0, weight, 1.0) if isinstance(weight, Tensor) else total
 
 
 def centre_of(pos: Side, neg: Side) -> Tensor:
@@ -34,7 +34,7 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     centre = centre_of(pos, neg)
     mean_pos, mean_neg = mean(pos, centre), mean(neg, centre)
     gap = mean_pos - mean_neg
-    value = (a + b * gap + c * gap**2) * pos.total * neg.total
+    value = (a + b * gap + c * gap**2) * (pos.total * neg.total)
     gradients = []
     for side, own, other, weight, sign in (
         (pos, mean_pos, mean_neg, neg.total, 1.0),
@@ -42,7 +42,7 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     ):
         gradient = torch.empty_like(side.scores)
         for rows, columns in blocks(side.scores):
-            share = side.share(rows, columns) * weight[rows]
+            share = side.share(rows, columns) * (weight[rows] if isinstance(weight, Tensor) else weight)
             if c:
                 centred = side.scores[rows, columns].double() - centre[rows]
                 value[rows] += c * ((centred - own[rows]).square_() * share).sum(1, keepdim=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -82,7 +82,7 @@ def _packed_sort(scores: Tensor) -> Tensor:
 
 
 class Rank(NamedTuple):
-    """For each point, twice the number of the other class below it, where one exactly at it counts half, (k, n).
+    """For each kink and point, twice the number of the other class below it, (kinks, k, n); one exactly at it is half.
 
     ``below`` is the number without those, kept where the other class has weights.
     """
@@ -91,40 +91,42 @@ class Rank(NamedTuple):
     below: Tensor | None
 
 
-def ranks(pos: Ordered, neg: Ordered, where: float) -> tuple[Rank, Rank]:
-    """Count the negatives t below each s - where, and the positives s - where below each t.
+def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
+    """Count, for each ``where``, the negatives t below each s - where, and the positives s - where below each t.
 
     The comparison is exact, also where the subtraction rounds.
     """
-    if pos.keys.device.type != "cpu" or pos.keys.shape[1] + neg.keys.shape[1] < _LONG:
-        return _searched(pos, neg, where)
-    rows = [_merged(pos, neg, where, row) for row in range(len(pos.keys))]
-    if any(row is None for row in rows):
-        return _searched(pos, neg, where)
-    twice_s, below_s, twice_t, below_t = (_stacked(part) for part in zip(*rows, strict=True))  # type: ignore[arg-type]
-    assert twice_s is not None and twice_t is not None
-    return Rank(twice_s, below_s), Rank(twice_t, below_t)
+    if pos.keys.device.type == "cpu" and pos.keys.shape[1] + neg.keys.shape[1] >= _LONG:
+        rows = [_merged(pos, neg, where, row) for where in wheres for row in range(len(pos.keys))]
+        if not any(row is None for row in rows):
+            twice_s, below_s, twice_t, below_t = (_stacked(part, len(wheres)) for part in zip(*rows, strict=True))  # type: ignore[arg-type]
+            return Rank(cast(Tensor, twice_s), below_s), Rank(cast(Tensor, twice_t), below_t)
+    return _searched(pos, neg, wheres)
 
 
-def _stacked(rows: tuple[Integers | None, ...]) -> Tensor | None:
+def _stacked(rows: tuple[Integers | None, ...], kinks: int) -> Tensor | None:
     if rows[0] is None:
         return None
-    return torch.from_numpy(rows[0][None] if len(rows) == 1 else np.stack(rows))  # type: ignore[arg-type]
+    stacked = rows[0][None] if len(rows) == 1 else np.stack(cast(tuple[Integers, ...], rows))
+    return torch.from_numpy(stacked).unflatten(0, (kinks, -1))
 
 
-def _searched(pos: Ordered, neg: Ordered, where: float) -> tuple[Rank, Rank]:
+def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
     """By binary search; a negative's rank is its place among the ranks of the positives."""
-    s, t = (side.values(slice(None), slice(None)) for side in (pos, neg))
+    s, t = (side.values(slice(None), slice(None)).expand(len(wheres), -1, -1) for side in (pos, neg))
+    t = t.contiguous()
+    where = torch.tensor(wheres, dtype=s.dtype, device=s.device)[:, None, None]
     u = s - where
     below, up_to = torch.searchsorted(t, u, out_int32=True), torch.searchsorted(t, u, right=True, out_int32=True)
-    dropped = _dropped(s, u, where)
-    below, up_to = torch.where(dropped > 0, up_to, below), torch.where(dropped < 0, below, up_to)
-    places = torch.arange(t.shape[1], dtype=torch.int32, device=t.device).expand(t.shape[0], -1).contiguous()
+    if any(wheres):
+        dropped = _dropped(s, u, where)
+        below, up_to = torch.where(dropped > 0, up_to, below), torch.where(dropped < 0, below, up_to)
+    places = torch.arange(t.shape[-1], dtype=torch.int32, device=t.device).expand(t.shape).contiguous()
     neg_below, neg_up_to = (torch.searchsorted(ends, places, right=True, out_int32=True) for ends in (up_to, below))
     return Rank(below + up_to, below), Rank(neg_below + neg_up_to, neg_below)
 
 
-def _dropped(s: Any, u: Any, where: float) -> Any:
+def _dropped(s: Any, u: Any, where: Any) -> Any:
     """Return what rounding took from u = s - where (Knuth's two-sum): s - where is u plus this."""
     back = u - s
     return (s - (u - back)) - (where + back)

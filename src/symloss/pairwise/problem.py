@@ -22,11 +22,9 @@ class Side:
     shares: Tensor | None = None
 
     @property
-    def total(self) -> Tensor:
-        """The sum of the shares, (k, 1): 1, or 0 where the class has no weight."""
-        if self.shares is None:
-            return self.scores.new_full((self.scores.shape[0], 1), float(self.scores.shape[1] > 0), dtype=torch.float64)
-        return self.shares.sum(1, keepdim=True)
+    def total(self) -> Tensor | float:
+        """The sum of the shares, a number or (k, 1): 1, or 0 where the class has no weight."""
+        return 1.0 if self.shares is None else self.shares.sum(1, keepdim=True)
 
     def row(self, row: int) -> Side:
         """One of the problems."""

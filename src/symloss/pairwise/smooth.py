@@ -45,7 +45,7 @@ def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
     value, grad_pos, grad_neg = value * scale, gradient[:, :n], gradient[:, n:]
     if tilt is not None:
         lines = polynomial(pos, neg, (0.0, 1.0))
-        value += tilt.intercept[:, 0] * (pos.total * neg.total)[:, 0] + tilt.slope[:, 0] * lines[0]
+        value += (tilt.intercept * pos.total * neg.total)[:, 0] + tilt.slope[:, 0] * lines[0]
         grad_pos += tilt.slope * lines[1]
         grad_neg += tilt.slope * lines[2]
     return value, grad_pos, grad_neg
@@ -56,21 +56,20 @@ def _add_all(
 ) -> None:
     """Spread both classes, each from its row's lowest score: the positives' segments, then the negatives'."""
     rows, n, dtype = pos.scores.shape[0], pos.scores.shape[1], pos.scores.dtype
-    segment = torch.arange(rows, device=pos_low.device)[:, None]
+    first = grid.cells * torch.arange(2 * rows, device=pos_low.device)[:, None]
     if tilt is None and pos.shares is None and neg.shares is None and in_one_block(pos.scores, neg.scores):
         position = torch.cat([pos.scores - pos_low, neg.scores - neg_low], 1).mul_(1 / grid.spacing)
-        segments = segment.expand(-1, position.shape[1]).clone()
-        segments[:, n:] += rows
-        spread.add(slice(None), slice(None), position, segments, None, torch.float64)
+        both = torch.cat([first[:rows].expand(-1, n), first[rows:].expand(-1, position.shape[1] - n)], 1)
+        spread.add(slice(None), slice(None), position, both, None, torch.float64)
         return
-    for side, low, first, start, sign in ((pos, pos_low, segment, 0, -1), (neg, neg_low, segment + rows, n, 1)):
+    for side, low, begin, start, sign in ((pos, pos_low, first[:rows], 0, -1), (neg, neg_low, first[rows:], n, 1)):
         for part, columns in blocks(side.scores):
             scores = side.scores[part, columns]
             position = (scores.double() - low[part]).mul_(1 / grid.spacing)
             weight = None if side.shares is None else side.shares[part, columns]
             if tilt is not None:
                 weight = tilt.weights(scores, part, sign).mul_(1.0 if weight is None else weight)
-            spread.add(part, slice(start + columns.start, start + columns.stop), position, first[part], weight, dtype)
+            spread.add(part, slice(start + columns.start, start + columns.stop), position, begin[part], weight, dtype)
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,11 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
     position = ((scores - anchor) - number * width) / grid.spacing
     n = pos.scores.shape[1]
     spread = Spread(grid, 2 * count, scores.device)
-    for side, start, first in ((pos, 0, 0), (neg, n, count)):
+    for side, start, skipped in ((pos, 0, 0), (neg, n, count)):
         for part, columns in blocks(side.scores):
             at = slice(start + columns.start, start + columns.stop)
-            weight = side.all_shares()[part, columns]
-            spread.add(part, at, position[part, at], segment[part, at] + first, weight, pos.scores.dtype)
+            first = grid.cells * (segment[part, at] + skipped)
+            spread.add(part, at, position[part, at], first, side.all_shares()[part, columns], pos.scores.dtype)
     neighbours = (numbers.diff() == 1).double()[:, None]
     value, at_pos, at_neg = _near(loss, grid, width, *spread.charges().chunk(2), neighbours)
     parts = _far(structure, pos, neg, segment[0, :n], segment[0, n:], anchor, neighbours[:, 0])
