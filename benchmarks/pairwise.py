@@ -118,7 +118,9 @@ class Row(NamedTuple):
     ratio: float
 
 
-def measure(problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1) -> list[Row]:
+def measure(
+    problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1
+) -> list[Row]:
     """Time every peer on each loss; ratios are to the last peer, the rounds of one loss interleaved."""
     rows = []
     for loss, functions in problems.items():
@@ -203,23 +205,27 @@ def main() -> None:
     torch.manual_seed(0)
     device, large = options.device, 100_000 if options.quick else 1_000_000
     if options.memory_of:
-        return print_memory_of(options.memory_of[0], int(options.memory_of[1]), device)
+        print_memory_of(options.memory_of[0], int(options.memory_of[1]), device)
+    else:
+        benchmark(device, large, options.out)
 
-    smaller, rows = (against_the_sort(n, 9, device) for n in (large // 10, large))
+
+def benchmark(device: str, large: int, out: Path | None) -> None:
+    tiny, small, smaller, rows = (against_the_sort(large // ratio, 9, device) for ratio in (1000, 100, 10, 1))
     memory = {name: extra_memory(name, large, device) for name in MATRIX}
     print(f"n = m = {large:,}, {device}: value and gradient\n{'':<14}      ms  in sorts  growth from n/10  extra MiB")
     for row, before in zip(rows, smaller, strict=True):
         mib = f"{memory[row.loss]:11.0f}" if row.loss in memory else ""
         print(f"  {row.loss:<14}{row.seconds * 1e3:8.2f}{row.ratio:10.3f}{row.seconds / before.seconds:18.1f}{mib}")
-    rows += smaller
+    rows += smaller + small + tiny
 
     print("\nsmall problems, time / matrix")
-    for n in (1, 4, 16, 64, 128, 256, 512, 1024, 2048):
+    for n in (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 6000):
         found = against_the_matrix(n, 51 if n <= 512 else 11, device)
         print(f"  n = m = {n:<6} {spread(found, 'symloss')}")
         rows += found
 
-    n = 2_000 if options.quick else 10_000
+    n = large // 100 if large == 1_000_000 else 2_000
     found = against_the_matrix(n, 3, device, peers=True)
     print(f"\nn = m = {n}, times faster than the matrix (LibAUC and tiles as well)")
     for row in found:
@@ -232,10 +238,10 @@ def main() -> None:
     print(f"\n140 problems of n = m = 250, time / matrix: {spread(found, 'symloss')}")
     rows += found
 
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
         rows += [Row("symloss MiB", name, 1, large, mib, "none", mib) for name, mib in memory.items()]
-        with (options.out / f"pairwise_{device}.csv").open("w", newline="") as file:
+        with (out / f"pairwise_{device}.csv").open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
 
 

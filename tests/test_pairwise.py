@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import tiles
+from symloss.pairwise import engine, ordered, problem, tiles
 
 LOSSES = sl.list_losses()
 
@@ -91,10 +91,107 @@ def test_structure_is_the_matrix(loss, shape, dtype, weighted):
     assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
 
 
+KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "kinks", ())]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", ["normal", "tied", "integers", "quarters", "cauchy", "outliers", "offset"])
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
+    """Many small chunks and blocks, so that ties, borders and carries all occur."""
+    monkeypatch.setattr(ordered, "_LONG", 0)
+    monkeypatch.setattr(ordered, "_CHUNK", 16)
+    monkeypatch.setattr(problem, "_BLOCK", 32)
+    pos, neg = SHAPES[shape](2, 190).to(dtype), SHAPES[shape](2, 170).to(dtype)
+    w, v = (torch.rand(2, 190), torch.rand(170)) if weighted else (None, None)
+    assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
+    assert compare(pos, neg[:, :1], loss, w, None if v is None else v[:1]) <= (
+        2e-7 if dtype == torch.float32 else 1e-11
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_merging_and_searching_count_the_same(dtype):
+    pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
+    sides = ordered.ordered(pos), ordered.ordered(neg)
+    for where in (0.0, 1.0, -10 / 9, 1e-30):
+        for merged, searched in zip(ordered.ranks(*sides, [where]), ordered._searched(*sides, [where]), strict=True):
+            assert torch.equal(merged.twice, searched.twice)
+
+
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
-def test_auto_is_exact_on_both_sides_of_its_threshold(loss):
-    for n in (200, 300, 2500):
-        assert compare(torch.randn(n), torch.randn(n - 7), loss, method="auto") <= 2e-7
+def test_auto_is_exact_on_both_sides_of_its_thresholds(loss):
+    for n in (3, 60, 70, 200, 300, 400, 600):
+        assert compare(torch.randn(n), torch.randn(n - 1), loss, method="auto") <= 2e-7
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+def test_leading_dimensions_broadcast(loss, method, monkeypatch):
+    monkeypatch.setitem(engine._LIMITS, "cpu", engine._Limits(100, 1 << 20, 1 << 20))
+    pos, neg = torch.randn(3, 1, 23, requires_grad=True), torch.randn(2, 17, dtype=torch.float64, requires_grad=True)
+    value = sl.pairwise_risk(pos, neg, loss, method=method)
+    assert value.shape == (3, 2)
+    assert value.dtype == torch.float64
+    expected, grad_pos, grad_neg = matrix(pos.detach(), neg.detach(), loss)
+    torch.testing.assert_close(value, expected, rtol=2e-7, atol=0)
+    for gradient, exact, scores in zip(
+        torch.autograd.grad(value.sum(), (pos, neg)),
+        (grad_pos.sum(1, keepdim=True), grad_neg.sum(0)),
+        (pos, neg),
+        strict=True,
+    ):
+        assert gradient.dtype == scores.dtype
+        torch.testing.assert_close(gradient.double(), exact, rtol=2e-7, atol=1e-9)
+
+
+def test_dense_kinks_of_every_power():
+    class Everything(sl.Loss):
+        structure = Piecewise((0.5, -0.25), (Kink(0.0, 0.3, 0), Kink(1.0, 0.5), Kink(-1.0, -0.2), Kink(0.5, 0.1, 2)))
+
+        def value(self, z):
+            return self.structure(z)
+
+        def slope(self, z):
+            return self.structure.derivative()(z)
+
+    pos, neg = torch.randint(-8, 9, (2, 31)) / 4.0, torch.randint(-8, 9, (2, 29)) / 4.0
+    for found, exact in zip(
+        tiles.kinked_tile(pos, neg, Everything.structure), tiles.one_tile(pos, neg, Everything()), strict=True
+    ):
+        torch.testing.assert_close(found, exact, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["structure", "tiles"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [*STRUCTURED, torch.cos], ids=str)
+def test_derivatives_are_those_of_the_matrix(loss, weighted, method):
+    pos = torch.randn(2, 31, dtype=torch.float64, requires_grad=True)
+    neg = torch.randn(2, 27, dtype=torch.float64, requires_grad=True)
+    draw = torch.rand if weighted else torch.ones
+    w, v = draw(2, 31, dtype=torch.float64), draw(2, 27, dtype=torch.float64)
+    w, v = w / w.sum(-1, keepdim=True), v / v.sum(-1, keepdim=True)
+    function = sl.get_loss(loss)
+    z = pos[..., :, None] - neg[..., None, :]
+    slopes = function.slope(z)
+    value = (w[..., :, None] * v[..., None, :] * slopes).sum()
+    by_pos, by_neg = torch.autograd.grad(value, (pos, neg)) if value.requires_grad else (0 * pos, 0 * neg)
+    weights = (w, v) if weighted else (None, None)
+    found = sl.pairwise_derivatives(pos, neg, loss, *weights, method=method)
+    _, first_pos, first_neg = matrix(pos.detach(), neg.detach(), loss, w, v)
+    for part, exact in zip(found, (first_pos, first_neg, by_pos, -by_neg), strict=True):
+        assert not part.requires_grad
+        torch.testing.assert_close(part, exact.detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_second_derivative_of_convex_losses_is_not_negative():
+    for name in LOSSES:
+        loss = sl.get_loss(name)
+        if loss.properties.convex:
+            found = sl.pairwise_derivatives(torch.randn(700), torch.randn(600), loss)
+            assert (found.pos_second >= 0).all()
+            assert (found.neg_second >= 0).all()
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -198,7 +295,9 @@ def test_scores_that_hardly_differ():
             assert compare(pos, pos[:2], name) <= 1e-11
 
 
-def test_float32_corners_beyond_the_reach_of_float64():
+@pytest.mark.parametrize("long", [2048, 0])
+def test_float32_corners_beyond_the_reach_of_float64(long, monkeypatch):
+    monkeypatch.setattr(ordered, "_LONG", long)
     huge, tiny = torch.tensor([1e17]), torch.tensor([1e-30])
     assert sl.pairwise_risk(huge, huge, "hinge", method="structure").item() == 1
     pos, neg = tiny.clone().requires_grad_(), torch.tensor([-1.0])

@@ -25,7 +25,7 @@ from symloss.losses import (
     get_loss,
     list_losses,
 )
-from symloss.pairwise import pairwise_risk
+from symloss.pairwise import pairwise_derivatives, pairwise_risk
 from symloss.risks import AUCLoss, BERLoss
 
 __version__ = "0.1.0"
@@ -56,6 +56,7 @@ __all__ = [
     "get_loss",
     "list_losses",
     "metrics",
+    "pairwise_derivatives",
     "pairwise_risk",
     "theory",
 ]

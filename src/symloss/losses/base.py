@@ -204,6 +204,34 @@ class CallableLoss(Loss):
         return f"CallableLoss({getattr(self.function, '__name__', self.function)})"
 
 
+@dataclass(frozen=True)
+class Slope(Loss):
+    """The derivative l' of a loss, as a function of the margin with a structure and a slope of its own.
+
+    The slope l'' is that of the smooth pieces: a corner of l is a step of l', which has none.
+
+    Examples
+    --------
+    >>> import torch, symloss as sl
+    >>> Slope(sl.Squared())(torch.tensor([0.0, 3.0]))
+    tensor([-2.,  4.])
+    >>> Slope(sl.Squared()).derivative(torch.tensor([0.0, 3.0]))
+    tensor([2., 2.])
+    """
+
+    loss: Loss
+
+    @property
+    def structure(self) -> Structure | None:  # type: ignore[override]
+        """What l' is made of, if the loss says what it is made of."""
+        structure = self.loss.structure
+        return None if structure is None else structure.derivative()
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return l'(z)."""
+        return self.loss.slope(z)
+
+
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -58,6 +58,15 @@ class Piecewise:
             total = total + kink.weight * part
         return total
 
+    def derivative(self) -> Piecewise:
+        """Return the structure of the derivative, wherever there is one: a step has none."""
+        return Piecewise(
+            coefficients=tuple(power * c for power, c in enumerate(self.coefficients))[1:],
+            kinks=tuple(
+                Kink(kink.where, -kink.power * kink.weight, kink.power - 1) for kink in self.kinks if kink.power > 0
+            ),
+        )
+
 
 @dataclass(frozen=True)
 class ExponentialDecay:
@@ -75,6 +84,10 @@ class ExponentialDecay:
     def __call__(self, z: Tensor) -> Tensor:
         """Evaluate the exponential at the margins ``z``."""
         return self.scale * torch.exp(-self.rate * z)
+
+    def derivative(self) -> ExponentialDecay:
+        """Return the structure of the derivative."""
+        return ExponentialDecay(scale=-self.rate * self.scale, rate=self.rate)
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,10 @@ class Analytic:
     right: tuple[float, float]
     left_rate: float = 1.0
     right_rate: float = 1.0
+
+    def derivative(self) -> Analytic:
+        """Return the structure of the derivative, which has the same poles and decays to the lines' slopes."""
+        return replace(self, left=(self.left[1], 0.0), right=(self.right[1], 0.0))
 
 
 Structure = Piecewise | ExponentialDecay | Analytic

@@ -65,12 +65,12 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     value, grad_pos, grad_neg = _structured(pos.finite_part(), neg.finite_part(), loss)
     for special in (math.nan, math.inf, -math.inf):
         group, members = pos.group(special)
-        if bool(group.total.any()):
+        if bool(members.any()):
             parts = tiled(group, neg, loss)
             value, grad_neg = value + parts[0], grad_neg + parts[2]
             grad_pos = grad_pos + pos.spread(parts[1], group, members)
         group, members = neg.group(special)
-        if bool(group.total.any()):
+        if bool(members.any()):
             parts = tiled(pos.finite_part(), group, loss)
             value, grad_pos = value + parts[0], grad_pos + parts[1]
             # With the positives that are not finite, the group's members have met just above.
@@ -78,7 +78,7 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     return value, grad_pos, grad_neg
 
 
-def _sums_of_batches(
+def batch_sums(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
@@ -90,12 +90,13 @@ def _sums_of_batches(
     batch = torch.Size()
     if pos.ndim > 1 or neg.ndim > 1:
         batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
-    sides = [
+    s, t = (
         Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
         for scores, share in ((pos, pos_share), (neg, neg_share))
-    ]
-    value, grad_pos, grad_neg = pair_sums(*sides, loss, method)
-    return value.to(dtype).view(batch), *(g.view(*batch, g.shape[1]) for g in (grad_pos, grad_neg))
+    )
+    value, grad_pos, grad_neg = pair_sums(s, t, loss, method)
+    grad_pos, grad_neg = (gradient.view(*batch, gradient.shape[1]) for gradient in (grad_pos, grad_neg))
+    return value.to(dtype).view(batch), grad_pos, grad_neg
 
 
 def _few_pairs(pos: Tensor, neg: Tensor, loss: Loss) -> Sums | None:
@@ -136,12 +137,12 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        value, *gradients = _sums_of_batches(*inputs)
+        value, *gradients = batch_sums(*inputs)
         ctx.save_for_backward(*inputs[:2], *gradients)
         return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return _scaled(ctx, grad)
 
 
@@ -150,7 +151,7 @@ class _TransformedPairMean(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Sums:
-        return _sums_of_batches(*inputs)
+        return batch_sums(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Sums) -> None:
@@ -158,7 +159,7 @@ class _TransformedPairMean(torch.autograd.Function):
         ctx.save_for_backward(*inputs[:2], *output[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         return _scaled(ctx, grad)
 
     @staticmethod

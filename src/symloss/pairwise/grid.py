@@ -121,10 +121,10 @@ class Spread:
 
     def charges(self) -> Tensor:
         """Return the charges (segments, points) that stand for the scores."""
-        parts = (_coefficients(self._grid.order, self._moments.device).T @ self._moments).unflatten(1, (self._segments, -1))
+        parts = _coefficients(self._grid.order, self._moments.device).T @ self._moments
         charges = parts.new_zeros((self._segments, self._grid.points))
         for point, part in enumerate(parts):
-            charges[:, point : point + self._grid.cells].add_(part)
+            charges[:, point : point + self._grid.cells].add_(part.view(self._segments, -1))
         return charges
 
     def read(self, field: Tensor, gradient: Tensor) -> None:

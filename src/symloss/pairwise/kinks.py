@@ -55,12 +55,14 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
             slopes = torch.zeros_like(x)
             if at_corners:
                 active = others.active(at_corners[side], rows, columns)
-                mixed = (mixture @ active.flatten(1)).unflatten(1, x.shape)
+                mixed = (mixture @ active.flatten(1)).view(2, *x.shape)
                 slopes = mixed[0].mul_(sign)
                 if side == 0:
                     value[rows].add_(mixed[1].mul_(share).sum(1, keepdim=True))
             if slope:
                 slopes = slopes.add_(sign * slope * (weight[rows] if isinstance(weight, Tensor) else weight))
+            if not moving:
+                continue
             slopes = slopes.mul_(share)
             value[rows].add_(_inner(slopes, x))
             for kink, twice in zip(squares, at_squares[side].twice if at_squares else (), strict=True):
@@ -68,8 +70,7 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
                 part = shares.mul_(x - sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
                 value[rows].add_(_inner(part, x if side else x - kink.where), alpha=0.5)
                 slopes = slopes.add_(part)
-            if moving:
-                _put_back(gradient[rows], own.index(rows, columns), slopes)
+            _put_back(gradient[rows], own.index(rows, columns), slopes)
         gradients.append(gradient)
     return value[:, 0], gradients[0], gradients[1]
 

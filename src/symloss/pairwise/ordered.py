@@ -40,7 +40,9 @@ class Ordered:
 
     def index(self, rows: slice, columns: slice) -> Tensor:
         """The places that the scores of a block came from."""
-        return self.keys[rows, columns].view(torch.int64) & _SPARE if self.places is None else self.places[rows, columns]
+        return (
+            self.keys[rows, columns].view(torch.int64) & _SPARE if self.places is None else self.places[rows, columns]
+        )
 
     def share(self, rows: slice, columns: slice) -> Tensor | float:
         """The shares of a block, as a number where they are all the same."""
@@ -99,7 +101,7 @@ def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
     if pos.keys.device.type == "cpu" and pos.keys.shape[1] + neg.keys.shape[1] >= _LONG:
         rows = [_merged(pos, neg, where, row) for where in wheres for row in range(len(pos.keys))]
         if not any(row is None for row in rows):
-            twice_s, below_s, twice_t, below_t = (_stacked(part, len(wheres)) for part in zip(*rows, strict=True))  # type: ignore[arg-type]
+            twice_s, below_s, twice_t, below_t = (_stacked(part, len(wheres)) for part in zip(*rows, strict=True))
             return Rank(cast(Tensor, twice_s), below_s), Rank(cast(Tensor, twice_t), below_t)
     return _searched(pos, neg, wheres)
 
@@ -108,7 +110,7 @@ def _stacked(rows: tuple[Integers | None, ...], kinks: int) -> Tensor | None:
     if rows[0] is None:
         return None
     stacked = rows[0][None] if len(rows) == 1 else np.stack(cast(tuple[Integers, ...], rows))
-    return torch.from_numpy(stacked).unflatten(0, (kinks, -1))
+    return torch.from_numpy(stacked).view(kinks, -1, stacked.shape[1])
 
 
 def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
@@ -146,7 +148,9 @@ def _merged(pos: Ordered, neg: Ordered, where: float, row: int) -> tuple[Integer
         found = _chunk(_row(pos, row, slice(a, b)), _row(neg, row, slice(c, d)), where, neg.places is None)
         if found is None:
             return None
-        for (twice, below), part, start, (low, high) in zip(ranks, (slice(a, b), slice(c, d)), (c, a), found, strict=True):
+        for (twice, below), part, start, (low, high) in zip(
+            ranks, (slice(a, b), slice(c, d)), (c, a), found, strict=True
+        ):
             np.add(low, high, out=twice[part], casting="unsafe")
             twice[part] += 2 * start
             if below is not None:
@@ -163,7 +167,9 @@ def _first_from(side: Ordered, row: int, cuts: Floats, where: float) -> list[int
     """Return the first place from which score - where is not below each cut: among a few, then between two of them."""
     step = 256
     places = []
-    for cut, after in zip(cuts, np.searchsorted(_row(side, row, slice(None, None, step)) - where, cuts).tolist(), strict=True):
+    for cut, after in zip(
+        cuts, np.searchsorted(_row(side, row, slice(None, None, step)) - where, cuts).tolist(), strict=True
+    ):
         start = max(0, after - 1) * step
         places.append(start + int(np.searchsorted(_row(side, row, slice(start, start + step)) - where, cut)))
     return places
@@ -217,4 +223,5 @@ def _with_ties(ranks: Places, runs: tuple[Places, Places], others: tuple[Places,
 def _members(start: Places, end: Places) -> Places:
     """Return all places of the runs [start, end), one run after another."""
     sizes = end - start
-    return np.arange(sizes.sum()) + np.repeat(end - sizes.cumsum(), sizes)
+    members: Places = np.arange(sizes.sum()) + np.repeat(end - sizes.cumsum(), sizes)
+    return members

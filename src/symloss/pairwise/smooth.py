@@ -24,7 +24,9 @@ _SEPARATED = 2.0
 
 def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
     """Return the sums for a smooth kernel that approaches lines on either side."""
-    bounds = torch.cat([end for side in (pos, neg) for end in (side.scores.amin(1, True), side.scores.amax(1, True))], 1)
+    bounds = torch.cat(
+        [end for side in (pos, neg) for end in (side.scores.amin(1, True), side.scores.amax(1, True))], 1
+    )
     bounds = bounds.double()
     ends = bounds.cpu().numpy()
     width = float((ends[:, 1::2] - ends[:, ::2]).max())
@@ -148,7 +150,8 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
             first = grid.cells * (segment[part, at] + skipped)
             spread.add(part, at, position[part, at], first, side.all_shares()[part, columns], pos.scores.dtype)
     neighbours = (numbers.diff() == 1).double()[:, None]
-    value, at_pos, at_neg = _near(loss, grid, width, *spread.charges().chunk(2), neighbours)
+    q_pos, q_neg = spread.charges().chunk(2)
+    value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbours)
     parts = _far(structure, pos, neg, segment[0, :n], segment[0, n:], anchor, neighbours[:, 0])
     gradient = pos.scores.new_empty(scores.shape)
     spread.read(torch.cat([at_pos + parts[1], -(at_neg + parts[2])]), gradient)
