@@ -52,13 +52,15 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
         gradient = torch.zeros_like(own.keys, dtype=pos.scores.dtype)
         for rows, columns in blocks(own.keys) if moving or side == 0 else ():
             x, share = own.values(rows, columns) - centre[rows], own.share(rows, columns)
-            slopes = torch.zeros_like(x)
             if at_corners:
                 active = others.active(at_corners[side], rows, columns)
-                mixed = (mixture @ active.flatten(1)).view(2, *x.shape)
-                slopes = mixed[0].mul_(sign)
-                if side == 0:
-                    value[rows].add_(mixed[1].mul_(share).sum(1, keepdim=True))
+                # Counts are mixed before they are scaled, so that equal ones cancel; both sides have the same value.
+                slopes, *values = (mixture[: 2 - side] @ active.flatten(1)).view(-1, *x.shape)
+                slopes = slopes.mul_(sign * others.unit)
+                for part in values:
+                    value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=others.unit)
+            else:
+                slopes = torch.zeros_like(x)
             if slope:
                 slopes = slopes.add_(sign * slope * (weight[rows] if isinstance(weight, Tensor) else weight))
             if not moving:
@@ -114,23 +116,28 @@ class _Others(NamedTuple):
         moments = running(_moments(side, centre)) if with_moments else None
         return cls(shares, moments, side.keys.shape[1], from_rank)
 
+    @property
+    def unit(self) -> float:
+        """The share that ``active`` counts in."""
+        return 0.5 / self.size if self.shares is None else 0.5
+
     def active(self, rank: Rank, rows: slice, columns: slice) -> Tensor:
-        """The share that each point of a block meets at each kink; what lies exactly at the point counts one half."""
+        """What each point of a block meets at each kink, in units; what lies exactly at the point counts one half."""
         twice = rank.twice[:, rows, columns]
         if self.shares is None:
-            return self._counted(twice, 2)
+            return (2 * self.size - twice if self.from_rank else twice).double()
         below = cast(Tensor, rank.below)[:, rows, columns]
         shares = self.shares[rows].expand(len(twice), -1, -1)
-        return (shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())).mul_(0.5)
+        return shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())
 
     def met(self, twice: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """The share and the moment that each point meets, with some, all or none of what lies exactly at it."""
         rank = twice >> 1
-        shares = self._counted(rank, 1) if self.shares is None else self.shares[rows].gather(1, rank.long())
+        if self.shares is None:
+            shares = (self.size - rank if self.from_rank else rank).double().mul_(1 / self.size)
+        else:
+            shares = self.shares[rows].gather(1, rank.long())
         return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
-
-    def _counted(self, ranks: Tensor, scale: int) -> Tensor:
-        return (scale * self.size - ranks if self.from_rank else ranks).double().mul_(1 / (scale * self.size))
 
 
 def _moments(side: Ordered, centre: Tensor) -> Tensor:
