@@ -226,7 +226,7 @@ def benchmark(device: str, large: int, out: Path | None) -> None:
         rows += found
 
     n = large // 100 if large == 1_000_000 else 2_000
-    found = against_the_matrix(n, 3, device, peers=True)
+    found = against_the_matrix(n, 2, device, peers=True)
     print(f"\nn = m = {n}, times faster than the matrix (LibAUC and tiles as well)")
     for row in found:
         if row.who == "symloss":

@@ -381,3 +381,42 @@ def test_the_structure_of_the_slope(name):
         for end, (intercept, steepness) in ((-40.0, slope.structure.left), (40.0, slope.structure.right)):
             assert slope(torch.tensor(end, dtype=torch.float64)).item() == pytest.approx(intercept, abs=1e-15)
             assert steepness == 0
+
+
+def test_a_subclass_with_other_formulas():
+    class Steeper(sl.Sigmoid):
+        def value(self, z):
+            return torch.sigmoid(-3 * z)
+
+        def slope(self, z):
+            return -3 * torch.sigmoid(-3 * z) * torch.sigmoid(3 * z)
+
+    z = torch.linspace(-2, 2, 9)
+    value, slope = Steeper().value_and_slope(z)
+    torch.testing.assert_close(value, Steeper().value(z))
+    torch.testing.assert_close(slope, Steeper().slope(z))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Piecewise((0.0, 0.0, 0.0, 1.0)), "degree 2 at most"),
+        (lambda: Kink(-math.inf), "finite margin"),
+        (lambda: Kink(0.0, math.nan), "finite weight"),
+    ],
+)
+def test_structures_that_are_none(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_slope_of_the_wrong_shape():
+    class Wrong(sl.Loss):
+        def value(self, z):
+            return z
+
+        def slope(self, z):
+            return z.sum()
+
+    with pytest.raises(ValueError, match="must act element-wise"):
+        sl.pairwise_risk(torch.randn(3), torch.randn(2), Wrong())

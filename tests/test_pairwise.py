@@ -61,6 +61,7 @@ SHAPES = {
     "cauchy": cauchy,
     "outliers": outliers,
     "long": lambda k, n: 1e6 * torch.rand(k, n),
+    "zeros of both signs": lambda k, n: torch.randint(-2, 3, (k, n)).float() * torch.tensor(-1.0),
     "two clusters": lambda k, n: torch.randn(k, n) + 500.0 * torch.randint(0, 2, (k, n)),
 }
 STRUCTURED = [*LOSSES, sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
@@ -96,7 +97,7 @@ KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "k
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", ["normal", "tied", "integers", "quarters", "cauchy", "outliers", "offset"])
+@pytest.mark.parametrize("shape", ["normal", "tied", "zeros of both signs", "quarters", "cauchy", "outliers", "offset"])
 @pytest.mark.parametrize("loss", KINKED, ids=str)
 def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
     """Many small chunks and blocks, so that ties, borders and carries all occur."""
@@ -158,7 +159,9 @@ def test_dense_kinks_of_every_power():
 
     pos, neg = torch.randint(-8, 9, (2, 31)) / 4.0, torch.randint(-8, 9, (2, 29)) / 4.0
     for found, exact in zip(
-        tiles.kinked_tile(pos, neg, Everything.structure), tiles.one_tile(pos, neg, Everything()), strict=True
+        tiles.kinked_tile(pos, neg, Everything(), Everything.structure),
+        tiles.one_tile(pos, neg, Everything()),
+        strict=True,
     ):
         torch.testing.assert_close(found, exact, rtol=1e-13, atol=1e-15)
 
@@ -438,12 +441,150 @@ def test_nan_and_infinity_as_the_matrix():
     assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge").item() == math.inf
 
 
-def test_strided_and_expanded_scores():
-    base = torch.randn(20, 2)
-    pos, neg = base[:, 0], torch.randn(1).expand(5)
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_strided_and_expanded_scores(loss):
+    for n in (20, 3000):
+        pos, neg = torch.randn(n, 2)[:, 0], torch.randn(1).expand(n)
+        value = sl.pairwise_risk(pos, neg, loss, method="structure")
+        torch.testing.assert_close(value, sl.pairwise_risk(pos.clone(), neg.clone(), loss, method="structure"))
+    rows = torch.randn(40, 3).T
     torch.testing.assert_close(
-        sl.pairwise_risk(pos, neg, "logistic"), sl.pairwise_risk(pos.clone(), neg.clone(), "logistic")
+        sl.pairwise_risk(rows, rows + 1, loss, method="structure"),
+        sl.pairwise_risk(rows.contiguous(), rows.contiguous() + 1, loss, method="structure"),
     )
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_minus_zero_is_zero(loss):
+    zero = torch.zeros(1500)
+    for pos, neg in ((zero, -zero), (-zero, zero), (zero + 1, -zero)):
+        leaves = pos.clone().requires_grad_(), neg.clone().requires_grad_()
+        value = sl.pairwise_risk(*leaves, loss, method="structure")
+        gradients = torch.autograd.grad(value, leaves)
+        for found, exact in zip((value, *gradients), matrix(pos, neg, loss), strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=2e-7, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_where_denormals_are_flushed(loss):
+    pos, neg = torch.randn(3000).relu(), torch.randn(2000).relu()
+    expected = matrix(pos, neg, loss)
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor flushes nothing")
+    try:
+        leaves = pos.requires_grad_(), neg.requires_grad_()
+        value = sl.pairwise_risk(*leaves, loss, method="structure")
+        gradients = torch.autograd.grad(value, leaves)
+    finally:
+        torch.set_flush_denormal(False)
+    assert max(map(off_by, (value, *gradients), expected)) <= 2e-7
+
+
+def test_an_outlier_among_few_pairs():
+    for size in (1e8, 1e12, 1e15):
+        pos, neg = torch.randn(100, dtype=torch.float64), torch.randn(90, dtype=torch.float64)
+        pos[0] = -size
+        assert compare(pos, neg, "ramp", method="auto") <= 1e-11
+
+
+@pytest.mark.parametrize("gap", [5.0, 25.0, 45.0, 300.0])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "savage"])
+def test_separated_classes_of_great_width(name, gap, sign):
+    pos, neg = gap + 200 * torch.rand(600, dtype=torch.float64), -200 * torch.rand(500, dtype=torch.float64)
+    if name == "savage" and gap > 100:
+        gap = 100.0  # beyond, its slope is zero in float64 too
+        pos = gap + 200 * torch.rand(600, dtype=torch.float64)
+    assert compare(sign * pos, sign * neg, name) <= 1e-11
+
+
+def test_tails_of_different_rates():
+    class Fifth(sl.Loss):
+        structure = Analytic(math.pi, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=1.0, right_rate=5.0)
+
+        def value(self, z):
+            return torch.sigmoid(-z) ** 5
+
+        def slope(self, z):
+            return -5 * torch.sigmoid(-z) ** 5 * torch.sigmoid(z)
+
+    pos, neg = 100 + 150 * torch.rand(300, dtype=torch.float64), 150 * torch.rand(300, dtype=torch.float64)
+    assert compare(pos, neg - 60, Fifth()) <= 1e-10
+    assert compare(pos - 100, neg - 60, Fifth()) <= 1e-10
+
+
+def test_rows_of_very_different_widths():
+    pos, neg = torch.randn(6, 700, dtype=torch.float64), torch.randn(6, 600, dtype=torch.float64)
+    pos[2] *= 300
+    neg[4, 0] = 1e6
+    for name in ("sigmoid", "logistic", "savage"):
+        value = sl.pairwise_risk(pos, neg, name, method="structure")
+        torch.testing.assert_close(value, matrix(pos, neg, name)[0], rtol=1e-11, atol=0)
+        assert compare(pos, neg, name) <= 1e-11
+
+
+def test_scores_beyond_the_reach_of_integers():
+    for size in (1.3e17, 3.6e18):
+        pos, neg = (size * (torch.rand(1000, dtype=torch.float64) < 0.4) + torch.randn(1000) for _ in range(2))
+        assert (
+            compare(pos, neg, "sigmoid") <= 1e-6
+        )  # there, neighbouring numbers lie further apart than the loss is wide
+
+
+def test_infinite_scores_beside_others_that_do_not_count():
+    pos, w = torch.tensor([-1e4, math.inf, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 1.0])
+    neg = torch.tensor([0.0, 0.5])
+    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles")
+    torch.testing.assert_close(sl.pairwise_risk(pos, neg, "exponential", w, method="structure"), expected)
+
+
+def test_exponentials_that_overflow_for_some():
+    pos = torch.tensor([-800.0, 800.0], dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(
+        sl.pairwise_risk(pos, torch.zeros(1).double(), "exponential", method="structure"), pos
+    )
+    assert gradient.tolist() == [-math.inf, 0.0]
+
+
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_no_problems_at_all(loss, method):
+    assert sl.pairwise_risk(torch.randn(0, 5), torch.randn(0, 4), loss, method=method).shape == (0,)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+@pytest.mark.parametrize("n", [5, 60, 200, 400])
+def test_few_weighted_pairs(loss, n):
+    pos, neg, w, v = torch.randn(2, n), torch.randn(n - 1), torch.rand(n), torch.rand(2, n - 1)
+    w[0] = 0.0
+    assert compare(pos, neg.expand(2, -1), loss, w, v, method="auto") <= 2e-7
+    assert compare(pos, neg.expand(2, -1), loss, w.expand(2, -1), None, method="auto") <= 2e-7
+
+
+def test_another_default_device():
+    with torch.device("meta"):
+        value = sl.pairwise_risk(torch.ones(3000, device="cpu"), torch.full((3000,), 2.0, device="cpu"), "hinge")
+    assert value.item() == 2
+
+
+def test_second_derivatives_at_corners_and_in_tails():
+    one, zero = torch.ones(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    for method in ("auto", "structure", "tiles"):
+        assert sl.pairwise_derivatives(one, zero, "squared_hinge", method=method).pos_second.item() == 1
+        found = sl.pairwise_derivatives(-40 * one, zero, "logistic", method=method).pos_second.item()
+        assert found == pytest.approx(math.exp(-40), rel=1e-9)
+
+
+def test_an_error_of_a_loss_is_raised_once():
+    calls = []
+
+    def broken(z):
+        calls.append(1)
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        sl.pairwise_risk(torch.randn(3), torch.randn(2), broken)
+    assert len(calls) == 1
 
 
 def test_differentiating_twice_raises():

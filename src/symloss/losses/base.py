@@ -90,6 +90,8 @@ class Loss:
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         if "title" not in vars(cls):
             cls.title = cls.name.replace("_", " ").capitalize()
+        if "value_and_slope" not in vars(cls) and {"value", "slope"} & vars(cls).keys():
+            cls.value_and_slope = Loss.value_and_slope  # type: ignore[method-assign] # not a parent's, for other formulas
 
     def value(self, z: Tensor) -> Tensor:  # noqa: ARG002
         """Return l(z) for a float32 or float64 tensor of margins; every loss defines it."""
@@ -105,7 +107,18 @@ class Loss:
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Return l(z) and l'(z), for margins without a gradient; a loss for which they share work may define it."""
-        return self._checked_value(z), self.slope(z)
+        if type(self).slope is not Loss.slope:
+            return self._checked_value(z), self._checked(self.slope(z), z)
+        value, pull_back, *_ = torch.func.vjp(self._checked_value, z)
+        return value, pull_back(torch.ones_like(z))[0]
+
+    def curvature(self, z: Tensor) -> Tensor:
+        """Return l''(z), of the pieces between corners; from the structure, or by automatic differentiation of l'."""
+        if isinstance(self.structure, Piecewise):
+            return self.structure.derivative().derivative()(z)
+        pull_back = torch.func.vjp(self.slope, z)[1]
+        gradient: Tensor = pull_back(torch.ones_like(z))[0]
+        return gradient
 
     def __call__(self, z: Any) -> Tensor:
         """Return l(z), element-wise and differentiable; half precision is computed in float32."""
@@ -126,7 +139,9 @@ class Loss:
         return self.slope(as_real(z, "margins"))
 
     def _checked_value(self, z: Tensor) -> Tensor:
-        value = self.value(z)
+        return self._checked(self.value(z), z)
+
+    def _checked(self, value: Any, z: Tensor) -> Tensor:
         if not isinstance(value, Tensor) or value.shape != z.shape:
             got = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(type(value).__name__)
             raise ValueError(
@@ -231,6 +246,10 @@ class Slope(Loss):
         """Return l'(z)."""
         return self.loss.slope(z)
 
+    def slope(self, z: Tensor) -> Tensor:
+        """Return l''(z)."""
+        return self.loss.curvature(z)
+
 
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
@@ -246,16 +265,3 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     if dtype is not None:
         return tensor.to(dtype)
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
-
-
-def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
-    """Return ``height`` below ``where``, 0 above, half at it and NaN at NaN: minus the slope of ``max(0, where - z)``.
-
-    Examples
-    --------
-    >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
-    tensor([1.0000, 0.5000, 0.0000])
-    """
-    below = where - z
-    # sign() takes NaN for 0, which 0 * NaN puts right; heaviside() does too, and is twenty times slower.
-    return torch.add(below.sign(), below.clamp(-1, 1), alpha=0).add(1).mul(0.5 * height)

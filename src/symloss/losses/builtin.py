@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import Loss, Properties, step_down
+from symloss.losses.base import Loss, Properties
 from symloss.losses.minimiser import Linear, Logit, Sign
-from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
 _LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # whose exponential is finite
@@ -163,6 +163,10 @@ class Logistic(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 / (1 + exp(z))."""
         return -torch.sigmoid(-z)
+
+    def curvature(self, z: Tensor) -> Tensor:
+        """Return sigmoid(z) sigmoid(-z), which keeps both tails."""
+        return torch.sigmoid(z) * torch.sigmoid(-z)
 
 
 class Exponential(Loss):

@@ -113,6 +113,7 @@ def pairwise_derivatives(
     device = pos.device
     if device.type == "mps":  # which has no float64
         pos, neg = pos.cpu(), neg.cpu()
+        pos_weight, neg_weight = (w if w is None else as_real(w, "weight").cpu() for w in (pos_weight, neg_weight))
     shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
     with torch.no_grad():
         first = batch_sums(pos, neg, *shares, loss, method)
@@ -123,11 +124,11 @@ def pairwise_derivatives(
 
 def _checked(pos: Any, neg: Any, loss: LossLike, method: str) -> tuple[Loss, Tensor, Tensor]:
     loss = get_loss(loss)
-    _check_constant(loss)
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
     _check_batches(pos, neg)
+    _check_constant(loss, pos)
     return loss, pos, neg
 
 
@@ -145,8 +146,8 @@ def _check_batches(pos: Tensor, neg: Tensor) -> None:
         ) from None
 
 
-def _check_constant(loss: Loss) -> None:
-    if type(loss).slope is Loss.slope and loss(torch.zeros(1)).requires_grad:
+def _check_constant(loss: Loss, like: Tensor) -> None:
+    if type(loss).slope is Loss.slope and loss(like.new_zeros(1)).requires_grad:
         raise ValueError(
             f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
         )

@@ -13,7 +13,7 @@ from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.smooth import analytic
-from symloss.pairwise.tiles import kinked_tile, one_tile, tiled
+from symloss.pairwise.tiles import kinked_tile, one_tile, tiled, weighted_tile
 
 
 class _Limits(NamedTuple):
@@ -29,7 +29,7 @@ _LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 24, 1
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
     """Return the value and both gradients; scores may be anything, shares of a class sum to 1 or to 0."""
-    if not pos.scores.shape[1] or not neg.scores.shape[1]:
+    if not pos.scores.numel() or not neg.scores.numel():
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
     if method == "tiles" or loss.structure is None:
         return tiled(pos, neg, loss)
@@ -62,7 +62,9 @@ def _all_finite(pos: Side, neg: Side) -> bool:
 
 def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Finite scores among themselves, and with NaN and both infinities as one point each, of its group's weight."""
-    value, grad_pos, grad_neg = _structured(pos.finite_part(), neg.finite_part(), loss)
+    value, grad_pos, grad_neg = _structured(
+        pos.finite_part().without_strays(), neg.finite_part().without_strays(), loss
+    )
     for special in (math.nan, math.inf, -math.inf):
         group, members = pos.group(special)
         if bool(members.any()):
@@ -83,13 +85,13 @@ def batch_sums(
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
-    if pos_share is None and neg_share is None and method == "auto":
-        few = _few_pairs(pos, neg, loss)
-        if few is not None:
-            return few[0].to(dtype), few[1], few[2]
     batch = torch.Size()
     if pos.ndim > 1 or neg.ndim > 1:
         batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    if method == "auto":
+        few = _few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
+        if few is not None:
+            return few[0].to(dtype), few[1], few[2]
     s, t = (
         Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
         for scores, share in ((pos, pos_share), (neg, neg_share))
@@ -99,17 +101,20 @@ def batch_sums(
     return value.to(dtype).view(batch), grad_pos, grad_neg
 
 
-def _few_pairs(pos: Tensor, neg: Tensor, loss: Loss) -> Sums | None:
-    """Return the sums of few pairs, all of one weight, where computing each is faster than being clever; or None."""
+def _few_pairs(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, pairs: int, loss: Loss
+) -> Sums | None:
+    """Return the sums of few pairs, where computing each is faster than being clever; or None."""
     limits = _LIMITS.get(pos.device.type, _LIMITS["cpu"])
-    pairs = max(pos.numel() * neg.shape[-1], neg.numel() * pos.shape[-1])
     if not 0 < pairs <= limits.kinked:
         return None
+    if pos_share is not None or neg_share is not None:
+        return weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
     if pairs <= limits.any:
         return one_tile(pos, neg, loss)
     structure = loss.structure
     if isinstance(structure, Piecewise) and structure.kinks and not any(structure.coefficients[2:]):
-        return kinked_tile(pos, neg, structure) if _sum_is_finite(pos, neg) else None
+        return kinked_tile(pos, neg, loss, structure) if _sum_is_finite(pos, neg) else None
     if pairs <= limits.smooth and (structure is None or isinstance(structure, Analytic)):
         return one_tile(pos, neg, loss)
     return None
@@ -117,8 +122,8 @@ def _few_pairs(pos: Tensor, neg: Tensor, loss: Loss) -> Sums | None:
 
 def _rows(x: Tensor, batch: torch.Size) -> Tensor:
     if not batch:
-        return x[None]
-    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
+        return x[None].contiguous()
+    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1]).contiguous()
 
 
 def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -181,7 +186,9 @@ def pair_mean(*inputs: Any) -> Tensor:
     """Return the mean over all pairs for scores (..., n) and (..., m), shares or None, a loss and a method."""
     try:
         value: Tensor = _PairMean.apply(*inputs)  # type: ignore[no-untyped-call]
-    except RuntimeError:  # under a transform of torch.func, which wants the other form
+    except RuntimeError as error:  # a transform of torch.func wants the other form
+        if "setup_context" not in str(error):
+            raise
         value = _TransformedPairMean.apply(*inputs)[0]  # type: ignore[no-untyped-call]
     return value
 

@@ -32,7 +32,7 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     s, t = ordered(pos), ordered(neg)
-    centre = (s.middle + t.middle).mul_(0.5)
+    centre = 0.5 * s.middle + 0.5 * t.middle
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
     to_s, to_t = (
         _Others.of(t, centre, bool(squares), from_rank=True),

@@ -106,9 +106,8 @@ def _plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> S
     centre = t.mean(1, keepdim=True)
     s, t = (s - centre).mul_(-rate), (t - centre).mul_(rate)
     top_s, top_t = s.amax(1, keepdim=True), t.amax(1, keepdim=True)
-    s, t = s.sub_(top_s).exp_(), t.sub_(top_t).exp_()
-    mean_s, mean_t = s.mean(1, keepdim=True), t.mean(1, keepdim=True)
-    top = (top_s + top_t).exp_().mul_(scale)
-    value = top * (mean_s * mean_t)
-    grad_pos, grad_neg = s.mul_(top * mean_t * (-rate / s.shape[1])), t.mul_(top * mean_s * (rate / t.shape[1]))
-    return value[:, 0], grad_pos, grad_neg
+    # Logarithms of the means are added to the exponents, so that nothing overflows on the way.
+    of_s, of_t = (top + (x - top).exp_().mean(1, keepdim=True).log_() for x, top in ((s, top_s), (t, top_t)))
+    value = (of_s + of_t).exp_().mul_(scale)
+    grad_pos = s.add_(of_t).exp_().mul_(-rate * scale / s.shape[1])
+    return value[:, 0], grad_pos, t.add_(of_s).exp_().mul_(rate * scale / t.shape[1])

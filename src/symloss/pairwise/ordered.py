@@ -18,6 +18,8 @@ Places = NDArray[np.intp]
 
 # The float64 of a float32 has so many bits to spare: they carry the place that a score came from.
 _SPARE = (1 << 29) - 1
+_LARGEST = (1 << 63) - 1
+_MOST = 1 << 30  # scores a row: twice their number is an int32
 # Scores a chunk when two sorted rows are merged, and the length from which merging beats a binary search for each.
 _CHUNK, _LONG = 1 << 15, 2048
 
@@ -58,6 +60,8 @@ class Ordered:
 def ordered(side: Side) -> Ordered:
     """Sort the finite scores of a class."""
     scores, shares = side.scores, side.shares
+    if scores.shape[1] >= _MOST:
+        raise ValueError(f"a class must have fewer than {_MOST} scores for a loss with kinks, got {scores.shape[1]}")
     places: Tensor | None = None
     if scores.device.type != "cpu":
         keys, places = torch.sort(scores, dim=1)
@@ -77,10 +81,20 @@ def _packed_sort(scores: Tensor) -> Tensor:
     keys = torch.empty_like(scores, dtype=torch.float64)
     for rows, columns in blocks(scores):
         block = keys[rows, columns]
-        block.copy_(scores[rows, columns])
-        block.view(torch.int64).bitwise_or_(torch.arange(columns.start, columns.stop))
-    keys.numpy().sort(axis=1)
+        block.copy_(scores[rows, columns]).add_(0.0)  # -0 is 0
+        bits = block.view(torch.int64)
+        bits.bitwise_or_(torch.arange(columns.start, columns.stop, device="cpu"))
+        _turn_negatives(bits)
+    bits = keys.view(torch.int64)
+    bits.numpy().sort(axis=1)  # as integers: a denormal, which 0 with a place is, may be flushed as a number
+    for rows, columns in blocks(scores):
+        _turn_negatives(bits[rows, columns])
     return keys
+
+
+def _turn_negatives(bits: Any) -> None:
+    """Make the bits of floats integers of the same order, or such integers bits again; in place."""
+    bits ^= (bits >> 63) & _LARGEST
 
 
 class Rank(NamedTuple):
@@ -197,9 +211,11 @@ def _sort_tagged(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
     both = np.concatenate([t, u])
     bits = both.view(np.int64)
     bits[len(t) :] |= 1
-    both.sort()
-    from_u = (bits.astype(np.int8) & 1).view(np.bool_)
+    _turn_negatives(bits)
+    bits.sort()
     crossing = np.flatnonzero((bits[1:] ^ bits[:-1]) == 1)
+    _turn_negatives(bits)
+    from_u = (bits.astype(np.int8) & 1).view(np.bool_)
     bits[crossing] &= -2
     return from_u, both[crossing]
 

@@ -26,9 +26,9 @@ class Side:
         """The sum of the shares, a number or (k, 1): 1, or 0 where the class has no weight."""
         return 1.0 if self.shares is None else self.shares.sum(1, keepdim=True)
 
-    def row(self, row: int) -> Side:
-        """One of the problems."""
-        return Side(self.scores[row : row + 1], None if self.shares is None else self.shares[row : row + 1])
+    def some(self, rows: slice | Tensor) -> Side:
+        """Some of the problems."""
+        return Side(self.scores[rows], None if self.shares is None else self.shares[rows])
 
     def without_strays(self) -> Side:
         """Scores without weight moved onto one that counts, where they can neither widen a range nor overflow."""

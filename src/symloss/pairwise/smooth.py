@@ -17,9 +17,13 @@ from symloss.pairwise.grid import Grid, Kernel, Spread, choose, interact
 from symloss.pairwise.moments import centre_of, polynomial
 from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 from symloss.pairwise.sparse import sparse
+from symloss.pairwise.tiles import tiled
 
 _SATURATION = 40.0  # exp(-40) is nothing beside 1
 _SEPARATED = 2.0
+_REACH = 60.0  # where all margins have one sign: exp(-60) is nothing beside the smallest of them
+_LARGEST_EXPONENT = 680.0  # whose exponential is finite, with something to spare
+_FEW_PAIRS = 1 << 18  # of one row
 
 
 def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
@@ -29,16 +33,52 @@ def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
     )
     bounds = bounds.double()
     ends = bounds.cpu().numpy()
-    width = float((ends[:, 1::2] - ends[:, ::2]).max())
+    tilt = _Tilt.of(structure, ends, pos.scores.device)
     saturation = _SATURATION / min(structure.left_rate, structure.right_rate)
-    if width > 4 * saturation:
-        return _row_by_row(pos, neg, loss, structure, saturation)
+    wide = (ends[:, 1::2] - ends[:, ::2]).max(1) > 4 * saturation
+    if tilt is not None:
+        wide &= tilt.rate[:, 0].cpu().numpy() == 0
+    if not wide.any():
+        return _on_one_grid(pos, neg, loss, structure, bounds, ends, tilt)
+    if not wide.all():  # the others need not wait for them
+        return _in_groups(pos, neg, loss, structure, wide)
+    if pos.scores.shape[1] * neg.scores.shape[1] <= _FEW_PAIRS:
+        return tiled(pos, neg, loss)
+    return _row_by_row(pos, neg, loss, structure, saturation)
+
+
+def _in_groups(pos: Side, neg: Side, loss: Loss, structure: Analytic, wide: NDArray[np.bool_]) -> Sums:
+    """Work on wide rows, then on the others."""
+    parts, order = [], []
+    for group in (wide, ~wide):
+        rows = torch.from_numpy(np.flatnonzero(group)).to(pos.scores.device)
+        parts.append(analytic(pos.some(rows), neg.some(rows), loss, structure))
+        order.append(rows)
+    back = torch.cat(order).argsort()
+    value, grad_pos, grad_neg = (torch.cat(of_groups)[back] for of_groups in zip(*parts, strict=True))
+    return value, grad_pos, grad_neg
+
+
+def _on_one_grid(
+    pos: Side,
+    neg: Side,
+    loss: Loss,
+    structure: Analytic,
+    bounds: Tensor,
+    ends: NDArray[np.float64],
+    tilt: _Tilt | None,
+) -> Sums:
+    """Rows that fit a segment: spread both classes, let them interact, and read back."""
+    near = (pos, neg)
+    if tilt is not None:
+        near, bounds = tilt.near(pos, neg, bounds)
+        ends = bounds.cpu().numpy()
+    pos_low, neg_low = bounds[:, :1], bounds[:, 2:3]
+    width = float((ends[:, 1::2] - ends[:, ::2]).max())
     rows, n, m = pos.scores.shape[0], pos.scores.shape[1], neg.scores.shape[1]
     grid = choose(structure, width, rows, rows * (n + m), pos.scores)
-    tilt = _Tilt.of(structure, ends, pos.scores.device)
-    pos_low, neg_low = bounds[:, :1], bounds[:, 2:3]
     spread = Spread(grid, 2 * rows, pos.scores.device)
-    _add_all(spread, grid, pos, neg, pos_low, neg_low, tilt)
+    _add_all(spread, grid, *near, pos_low, neg_low, tilt)
     kernels = (loss.slope, loss.value) if tilt is None else (tilt.slopes(loss.slope), tilt.values(loss.value))
     value, at_pos, at_neg = interact(grid, *kernels, pos_low - neg_low, *spread.charges().chunk(2))
     scale = pos.equal_share * neg.equal_share
@@ -78,8 +118,9 @@ def _add_all(
 class _Tilt:
     """Where all margins of a row have one sign, exp(rate (z - start)) undoes the decay, so that small sums keep digits.
 
-    What remains of the kernel after its line is multiplied by it; the scores' weights by its inverse, split in two. All
-    are (k, 1); the rate is 0 in rows with margins of both signs.
+    What remains of the kernel after its line is multiplied by it; the scores' weights by its inverse, split in two.
+    Scores beyond ``reach`` of the one nearest to the other class meet only the line. All are (k, 1); the rate is 0 in
+    rows with margins of both signs.
     """
 
     rate: Tensor
@@ -87,6 +128,7 @@ class _Tilt:
     neg_start: Tensor
     intercept: Tensor
     slope: Tensor
+    reach: float
 
     @classmethod
     def of(cls, structure: Analytic, ends: NDArray[np.float64], device: torch.device) -> _Tilt | None:
@@ -96,14 +138,32 @@ class _Tilt:
         left = (pos_high - neg_low < -_SEPARATED / structure.left_rate).astype(np.float64)
         if not (right + left).any():
             return None
-        parts = (
-            right * structure.right_rate - left * structure.left_rate,
-            np.where(left > 0, pos_high, pos_low),
-            np.where(left > 0, neg_low, neg_high),
-            right * structure.right[0] + left * structure.left[0],
-            right * structure.right[1] + left * structure.left[1],
+        rate, pos_start, neg_start, intercept, slope = (
+            torch.from_numpy(part).to(device)
+            for part in (
+                right * structure.right_rate - left * structure.left_rate,
+                np.where(left > 0, pos_high, pos_low),
+                np.where(left > 0, neg_low, neg_high),
+                right * structure.right[0] + left * structure.left[0],
+                right * structure.right[1] + left * structure.left[1],
+            )
         )
-        return cls(*(torch.from_numpy(part).to(device) for part in parts))
+        slow, fast = sorted((structure.left_rate, structure.right_rate))
+        reach = min(_REACH / slow, _LARGEST_EXPONENT / (2 * fast))
+        return cls(rate, pos_start, neg_start, intercept, slope, reach)
+
+    def near(self, pos: Side, neg: Side, bounds: Tensor) -> tuple[tuple[Side, Side], Tensor]:
+        """Move scores out of reach onto its edge, and their bounds with them."""
+        sides, ends = [], []
+        for side, start, sign, own in (
+            (pos, self.pos_start, 1, bounds[:, :2]),
+            (neg, self.neg_start, -1, bounds[:, 2:]),
+        ):
+            highest = torch.where(sign * self.rate > 0, start + self.reach, torch.inf)
+            lowest = torch.where(sign * self.rate < 0, start - self.reach, -torch.inf)
+            sides.append(Side(side.scores.double().clamp(lowest, highest).to(side.scores.dtype), side.shares))
+            ends.append(own.clamp(lowest, highest))
+        return (sides[0], sides[1]), torch.cat(ends, 1)
 
     def slopes(self, function: Kernel) -> Kernel:
         """The kernel's slope, less its line's, tilted."""
@@ -126,7 +186,7 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
     """Problems whose scores span many segments, one after another."""
     parts = []
     for row in range(pos.scores.shape[0]):
-        sides = pos.row(row), neg.row(row)
+        sides = pos.some(slice(row, row + 1)), neg.some(slice(row, row + 1))
         exact = sparse(*sides, loss, structure)
         parts.append(_segmented(*sides, loss, structure, width) if exact is None else exact)
     value, grad_pos, grad_neg = (torch.cat(part) for part in zip(*parts, strict=True))
@@ -141,7 +201,8 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
     numbers, segment = number.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     count = len(numbers)
     grid = choose(structure, width, 3 * count, scores.numel(), pos.scores)
-    position = ((scores - anchor) - number * width) / grid.spacing
+    # Rounding may put the largest scores out of their segments.
+    position = (((scores - anchor) - number * width) / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))
     n = pos.scores.shape[1]
     spread = Spread(grid, 2 * count, scores.device)
     for side, start, skipped in ((pos, 0, 0), (neg, n, count)):

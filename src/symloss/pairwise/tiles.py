@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -20,25 +22,38 @@ def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
     return values.mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
 
 
-def kinked_tile(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums:
-    """The same for a line and kinks, where the scores are finite: no step is looked up, all is counted by signs."""
+def weighted_tile(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss
+) -> Sums | None:
+    """The same with shares; None where a loss is not finite, for which a weight of zero would have to count."""
+    w, v = (
+        scores.new_full((scores.shape[-1],), 1 / scores.shape[-1], dtype=torch.float64) if share is None else share
+        for scores, share in ((pos, pos_share), (neg, neg_share))
+    )
+    z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
+    values, slopes = loss.value_and_slope(z)
+    value = (w * (values @ v.unsqueeze(-1)).squeeze(-1)).sum(-1)
+    grad_pos = w * (slopes @ v.unsqueeze(-1)).squeeze(-1)
+    grad_neg = -v * (w.unsqueeze(-2) @ slopes).squeeze(-2)
+    finite = math.isfinite((value.sum() + grad_pos.sum() + grad_neg.sum()).item())
+    return (value, grad_pos, grad_neg) if finite else None
+
+
+def kinked_tile(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums:
+    """The same for a line and kinks, where the scores are finite: slopes are counted by signs."""
     z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
     n, m = z.shape[-2:]
-    intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
-    value = z.mean((-2, -1)).mul_(slope).add_(intercept) if slope else z.new_full(z.shape[:-2], intercept)
+    slope = (*structure.coefficients, 0.0, 0.0)[1]
+    value = loss.value(z).mean((-2, -1))
     by_pos, by_neg = z.new_full(z.shape[:-1], slope * m), z.new_full((*z.shape[:-2], m), slope * n)
-    for where, weight, power in ((kink.where, kink.weight, kink.power) for kink in structure.kinks):
-        below = where - z
-        if power == 0:
-            value += below.sign_().mean((-2, -1)).add_(1).mul_(0.5 * weight)
-            continue
-        active = below.clamp(min=0)
-        if power == 1:
-            value += active.mean((-2, -1)).mul_(weight)
-            active, scale, rest = below.sign_(), 0.5 * weight, 0.5 * weight
+    for kink in structure.kinks:
+        below = kink.where - z
+        if kink.power == 1:
+            active, scale, rest = below.sign_(), 0.5 * kink.weight, 0.5 * kink.weight
+        elif kink.power == 2:
+            active, scale, rest = below.clamp_(min=0), 2 * kink.weight, 0.0
         else:
-            value += active.square().mean((-2, -1)).mul_(weight)
-            scale, rest = 2 * weight, 0.0
+            continue
         by_pos -= active.sum(-1).mul_(scale).add_(rest * m)
         by_neg -= active.sum(-2).mul_(scale).add_(rest * n)
     return value, by_pos.div_(n * m), by_neg.div_(-n * m)
@@ -48,6 +63,7 @@ def tiled(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Return the sums for any loss, pair by pair in float64."""
     s_all, t_all = pos.scores.double(), neg.scores.double()
     equal = pos.shares is None and neg.shares is None
+    w_all, v_all = (None, None) if equal else (pos.all_shares(), neg.all_shares())
     value = s_all.new_zeros(s_all.shape[0])
     grad_pos, grad_neg = torch.zeros_like(s_all), torch.zeros_like(t_all)
     rows, columns = _tile_shape(s_all, t_all)
@@ -57,8 +73,8 @@ def tiled(pos: Side, neg: Side, loss: Loss) -> Sums:
             t = t_all[:, j : j + columns]
             z = s[:, :, None] - t[:, None, :]
             values, slopes = loss.value_and_slope(z)
-            if not equal:
-                weight = pos.all_shares()[:, i : i + rows, None] * neg.all_shares()[:, None, j : j + columns]
+            if w_all is not None and v_all is not None:
+                weight = w_all[:, i : i + rows, None] * v_all[:, None, j : j + columns]
                 # A pair of weight zero counts for nothing, even where its loss is infinite.
                 values, slopes = (torch.where(weight == 0, 0.0, weight * part) for part in (values, slopes))
             value += values.sum((1, 2))
