@@ -34,47 +34,89 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     s, t = ordered(pos), ordered(neg)
     centre = 0.5 * s.middle + 0.5 * t.middle
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
-    to_s, to_t = (
-        _Others.of(t, centre, bool(squares), from_rank=True),
-        _Others.of(s, centre, bool(squares), from_rank=False),
-    )
     at_corners, at_squares = (
-        ranks(s, t, [kink.where for kink in some]) if some else None for some in (corners, squares)
+        ranks(s, t, [kink.where for kink in some]) if some else (None, None) for some in (corners, squares)
     )
-    # What the share that a corner or step is active for adds to the slope, and to the value.
-    mixture = centre.new_tensor(
-        [[-kink.weight * kink.power for kink in corners], [kink.weight * kink.where**kink.power for kink in corners]]
-    )
-    moving = bool(slope) or any(kink.power for kink in kinks)
     value = torch.zeros_like(centre).add_(intercept * pos.total * neg.total)
     gradients = []
-    for side, (own, others, weight, sign) in enumerate(((s, to_s, neg.total, 1.0), (t, to_t, pos.total, -1.0))):
-        gradient = torch.zeros_like(own.keys, dtype=pos.scores.dtype)
-        for rows, columns in blocks(own.keys) if moving or side == 0 else ():
-            x, share = own.values(rows, columns) - centre[rows], own.share(rows, columns)
-            if at_corners:
-                active = others.active(at_corners[side], rows, columns)
-                # Counts are mixed before they are scaled, so that equal ones cancel; both sides have the same value.
-                slopes, *values = (mixture[: 2 - side] @ active.flatten(1)).view(-1, *x.shape)
-                slopes = slopes.mul_(sign * others.unit)
-                for part in values:
-                    value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=others.unit)
-            else:
-                slopes = torch.zeros_like(x)
-            if slope:
-                slopes = slopes.add_(sign * slope * (weight[rows] if isinstance(weight, Tensor) else weight))
-            if not moving:
-                continue
-            slopes = slopes.mul_(share)
-            value[rows].add_(_inner(slopes, x))
-            for kink, twice in zip(squares, at_squares[side].twice if at_squares else (), strict=True):
-                shares, moments = others.met(twice[rows, columns], rows)
-                part = shares.mul_(x - sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
-                value[rows].add_(_inner(part, x if side else x - kink.where), alpha=0.5)
-                slopes = slopes.add_(part)
-            _put_back(gradient[rows], own.index(rows, columns), slopes)
-        gradients.append(gradient)
+    for own, other, sign, total, of_corners, of_squares in zip(
+        (s, t), (t, s), (1.0, -1.0), (neg.total, pos.total), at_corners, at_squares, strict=True
+    ):
+        others = _Others.of(other, centre, bool(squares), from_rank=sign > 0)
+        side = _OneSide(own, others, sign, sign * slope * total, corners, of_corners, squares, of_squares)
+        gradients.append(side.add_to(value, centre, pos.scores.dtype))
     return value[:, 0], gradients[0], gradients[1]
+
+
+class _OneSide(NamedTuple):
+    """The positives (sign 1) or the negatives (sign -1) with what they meet: the line's slope, and ranks at kinks."""
+
+    own: Ordered
+    others: _Others
+    sign: float
+    line: Tensor | float
+    corners: list[Kink]
+    of_corners: Rank | None
+    squares: list[Kink]
+    of_squares: Rank | None
+
+    def add_to(self, value: Tensor, centre: Tensor, dtype: torch.dtype) -> Tensor:
+        """Add this side's part to the value, and return its gradient."""
+        line = isinstance(self.line, Tensor) or bool(self.line)
+        flat = not (line or self.squares or any(kink.power for kink in self.corners))
+        gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.keys, dtype=dtype)
+        if flat and self.sign < 0:  # steps have no slope, and their value is the positives'
+            return gradient
+        mixture = centre.new_tensor(self._mixture())
+        for rows, columns in blocks(self.own.keys):
+            x, share = self.own.values(rows, columns) - centre[rows], self.own.share(rows, columns)
+            if self.of_corners is None:
+                slopes = torch.zeros_like(x)
+            else:
+                slopes = self._corners(self.of_corners, mixture, value, x, share, rows, columns)
+            if flat:
+                continue
+            if line:
+                slopes += self.line[rows] if isinstance(self.line, Tensor) else self.line
+            slopes *= share
+            value[rows].add_(_inner(slopes, x))
+            for kink, twice in zip(self.squares, self.of_squares.twice if self.of_squares else (), strict=True):
+                slopes += self._square(kink, twice[rows, columns], value, x, share, rows)
+            _put_back(gradient[rows], self.own.index(rows, columns), slopes)
+        return gradient
+
+    def _mixture(self) -> list[list[float]]:
+        """What the share that a corner or step is active for adds to the slope; and, of the positives, to the value."""
+        slopes = [-kink.weight * kink.power for kink in self.corners]
+        return [slopes, [kink.weight * kink.where**kink.power for kink in self.corners]] if self.sign > 0 else [slopes]
+
+    def _corners(
+        self,
+        rank: Rank,
+        mixture: Tensor,
+        value: Tensor,
+        x: Tensor,
+        share: Tensor | float,
+        rows: slice,
+        columns: slice,
+    ) -> Tensor:
+        """The slopes of corners in a block; what corners and steps add to the value beside them is added."""
+        active = self.others.active(rank, rows, columns)
+        # Counts are mixed before they are scaled, so that equal ones cancel.
+        slopes, *values = (mixture @ active.flatten(1)).view(-1, *x.shape)
+        for part in values:
+            value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=self.others.unit)
+        scaled: Tensor = slopes.mul_(self.sign * self.others.unit)
+        return scaled
+
+    def _square(
+        self, kink: Kink, twice: Tensor, value: Tensor, x: Tensor, share: Tensor | float, rows: slice
+    ) -> Tensor:
+        """The slopes of a jump in curvature, in a block."""
+        shares, moments = self.others.met(twice, rows)
+        slopes: Tensor = shares.mul_(x - self.sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
+        value[rows].add_(_inner(slopes, x - kink.where if self.sign > 0 else x), alpha=0.5)
+        return slopes
 
 
 def _inner(x: Tensor, y: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,9 +19,8 @@ Places = NDArray[np.intp]
 
 # The float64 of a float32 has so many bits to spare: they carry the place that a score came from.
 _SPARE = (1 << 29) - 1
-_LARGEST = (1 << 63) - 1
 _MOST = 1 << 30  # scores a row: twice their number is an int32
-# Scores a chunk when two sorted rows are merged, and the length from which merging beats a binary search for each.
+# Scores a chunk when two sorted rows are merged, and the length from which that beats sorting and searching plainly.
 _CHUNK, _LONG = 1 << 15, 2048
 
 
@@ -66,11 +66,11 @@ def ordered(side: Side) -> Ordered:
     if scores.device.type != "cpu":
         keys, places = torch.sort(scores, dim=1)
         keys = keys.double()
-    elif scores.dtype == torch.float32 and scores.shape[1] <= _SPARE:
+    elif scores.dtype == torch.float32 and _LONG <= scores.shape[1] <= _SPARE:
         keys = _packed_sort(scores)
     else:
         places = torch.from_numpy(scores.numpy().argsort(axis=1))
-        keys = scores.double().gather(1, places)
+        keys = scores.gather(1, places).double()
     if shares is not None:
         shares = shares.gather(1, Ordered(keys, places, None).index(slice(None), slice(None)))
     return Ordered(keys, places, shares)
@@ -82,19 +82,17 @@ def _packed_sort(scores: Tensor) -> Tensor:
     for rows, columns in blocks(scores):
         block = keys[rows, columns]
         block.copy_(scores[rows, columns]).add_(0.0)  # -0 is 0
-        bits = block.view(torch.int64)
-        bits.bitwise_or_(torch.arange(columns.start, columns.stop, device="cpu"))
-        _turn_negatives(bits)
-    bits = keys.view(torch.int64)
-    bits.numpy().sort(axis=1)  # as integers: a denormal, which 0 with a place is, may be flushed as a number
-    for rows, columns in blocks(scores):
-        _turn_negatives(bits[rows, columns])
+        block.view(torch.int64).bitwise_or_(torch.arange(columns.start, columns.stop, device="cpu"))
+    for row in keys.view(torch.int64).numpy():
+        _sort_bits(row)
     return keys
 
 
-def _turn_negatives(bits: Any) -> None:
-    """Make the bits of floats integers of the same order, or such integers bits again; in place."""
-    bits ^= (bits >> 63) & _LARGEST
+def _sort_bits(bits: NDArray[np.int64]) -> None:
+    """Sort floats by their bits, in place: 0 with a place in it is a denormal, which as a number may be flushed."""
+    bits.sort()
+    negative = int(np.searchsorted(bits, 0))
+    bits[:negative] = bits[:negative][::-1].copy()  # as integers, they come in the opposite order
 
 
 class Rank(NamedTuple):
@@ -172,6 +170,18 @@ def _merged(pos: Ordered, neg: Ordered, where: float, row: int) -> tuple[Integer
     return (*ranks[0], *ranks[1])
 
 
+def _places(count: int) -> Places:
+    """0, 1, 2, ..., kept, since it is needed for every chunk."""
+    return np.arange(count) if count > 2 * _CHUNK else _many_places(2 * _CHUNK)[:count]
+
+
+@cache
+def _many_places(count: int) -> Places:
+    places = np.arange(count)
+    places.setflags(write=False)
+    return places
+
+
 def _row(side: Ordered, row: int, columns: slice) -> Floats:
     values: Floats = side.values(slice(row, row + 1), columns).numpy()[0]
     return values
@@ -193,7 +203,9 @@ def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Plac
     """Return, for s and for t, how many of the other are below, and how many up to it."""
     u = s - where
     from_u, tied = (_sort_tagged if tagged else _sort_runs)(u, t)
-    ranks_u, ranks_t = (np.flatnonzero(mine) - np.arange(len(side)) for mine, side in ((from_u, u), (~from_u, t)))
+    ranks_u, ranks_t = np.flatnonzero(from_u), np.flatnonzero(~from_u)
+    ranks_u -= _places(len(u))
+    ranks_t -= _places(len(t))
     if not len(tied):
         return (ranks_u, ranks_u), (ranks_t, ranks_t)
     runs_u, runs_t = ((np.searchsorted(x, tied), np.searchsorted(x, tied, "right")) for x in (u, t))
@@ -211,10 +223,8 @@ def _sort_tagged(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
     both = np.concatenate([t, u])
     bits = both.view(np.int64)
     bits[len(t) :] |= 1
-    _turn_negatives(bits)
-    bits.sort()
+    _sort_bits(bits)
     crossing = np.flatnonzero((bits[1:] ^ bits[:-1]) == 1)
-    _turn_negatives(bits)
     from_u = (bits.astype(np.int8) & 1).view(np.bool_)
     bits[crossing] &= -2
     return from_u, both[crossing]
