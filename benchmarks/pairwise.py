@@ -3,15 +3,19 @@
     python benchmarks/pairwise.py [--device cuda] [--quick] [--out FOLDER]
 
 Everything is forward plus backward in float32, one CPU thread, peers interleaved, medians. Times are multiples of one
-``torch.sort`` of all scores, or of the n x m matrix with autograd.
+``torch.sort`` of all scores, or of the n x m matrix with autograd. ``--out`` writes pairwise_DEVICE.csv, and from it
+``benchmarks/plot_pairwise.py`` draws time against n. LibAUC is measured where it is installed.
 """
 
 import argparse
 import csv
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -84,22 +88,110 @@ def scores(*shape: int, device: str) -> tuple[Tensor, Tensor]:
     return tuple(torch.randn(shape, device=device).requires_grad_() for _ in range(2))  # type: ignore[return-value]
 
 
-def against_the_sort(n: int, rounds: int, device: str) -> dict[str, float]:
+def libauc(name: str) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """LibAUC's loss for the same surrogate, or None where it has none or is not installed."""
+    hparams = {"squared": 1.0, "hinge": 1.0, "squared_hinge": 1.0, "logistic": 1.0, "barrier_hinge": (1.0, 10.0)}
+    if name not in hparams:
+        return None
+    try:
+        from libauc.losses.auc import PairwiseAUCLoss
+    except ImportError:
+        return None
+    criterion = PairwiseAUCLoss(name, hparams[name])
+
+    def risk(pos: Tensor, neg: Tensor) -> Tensor:
+        target = torch.cat([torch.ones_like(pos), torch.zeros_like(neg)])
+        return criterion(torch.cat([pos, neg]), target)
+
+    return risk
+
+
+class Row(NamedTuple):
+    """One time: of whom, for what, in seconds and as a multiple of the peer's in the same run."""
+
+    who: str
+    loss: str
+    problems: int
+    n: int
+    seconds: float
+    peer: str
+    ratio: float
+
+
+def measure(
+    problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1
+) -> list[Row]:
+    """Time every peer on each loss; ratios are to the last peer, the rounds of one loss interleaved."""
+    rows = []
+    for loss, functions in problems.items():
+        times = timed(functions, rounds, device)
+        peer = list(functions)[-1]
+        rows += [Row(who, loss, k, n, value, peer, value / times[peer]) for who, value in times.items() if who != peer]
+        rows.append(Row(peer, loss, k, n, times[peer], peer, 1.0))
+    return rows
+
+
+def against_the_sort(n: int, rounds: int, device: str) -> list[Row]:
     pos, neg = scores(n, device=device)
     both = torch.cat([pos, neg]).detach()
     functions = {name: step(ours(name), pos, neg) for name in MATRIX}
+    functions["cumulative"] = step(cumulative_squared_hinge, pos, neg)
     functions["sort"] = lambda: torch.sort(both)
-    functions["cumulative squared hinge"] = step(cumulative_squared_hinge, pos, neg)
-    return timed(functions, rounds, device)
+    times = timed(functions, rounds, device)
+    return [
+        Row(name if name in ("sort", "cumulative") else "symloss", name, 1, n, value, "sort", value / times["sort"])
+        for name, value in times.items()
+    ]
 
 
-def against_the_matrix(n: int, rounds: int, device: str, batch: tuple[int, ...] = ()) -> dict[str, tuple[float, float]]:
-    found = {}
+def against_the_matrix(n: int, rounds: int, device: str, k: int = 0, peers: bool = False) -> list[Row]:
+    problems = {}
     for name in MATRIX:
-        pos, neg = scores(*batch, n, device=device)
-        times = timed({"ours": step(ours(name), pos, neg), "matrix": step(matrix(name), pos, neg)}, rounds, device)
-        found[name] = (times["ours"], times["matrix"])
-    return found
+        pos, neg = scores(*([k] if k else []), n, device=device)
+        functions = {"symloss": step(ours(name), pos, neg)}
+        other = libauc(name) if peers else None
+        if other:
+            functions["LibAUC"] = step(other, pos, neg)
+        if peers:
+            functions["tiles"] = step(ours(name, "tiles"), pos, neg)
+        functions["matrix"] = step(matrix(name), pos, neg)
+        problems[name] = functions
+    return measure(problems, n, rounds, device, k or 1)
+
+
+def extra_memory(name: str, n: int, device: str) -> float:
+    """Return the MiB that a step takes beyond the scores, both gradients included, in a process of its own."""
+    command = [sys.executable, __file__, "--device", device, "--memory-of", name, str(n)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def print_memory_of(name: str, n: int, device: str) -> None:
+    for size in (1000, n):  # the first sets everything up
+        pos, neg = scores(size, device=device)
+        before = peak_memory(device, reset=True)
+        step(ours(name, "structure"), pos, neg)()
+        after = peak_memory(device)
+    print((after - before) / 2**20)
+
+
+def peak_memory(device: str, reset: bool = False) -> int:
+    if device == "cuda":
+        if reset:
+            torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.max_memory_allocated()
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts anew from what is resident now
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
+def spread(rows: list[Row], who: str) -> str:
+    """The smallest and the largest ratio, and whose it is."""
+    ratios = {row.loss: row.ratio for row in rows if row.who == who}
+    if not ratios:
+        return "not installed"
+    least, most = (pick(ratios, key=ratios.__getitem__) for pick in (min, max))
+    return f"{ratios[least]:.4g} ({least}) to {ratios[most]:.4g} ({most})"
 
 
 def main() -> None:
@@ -107,34 +199,50 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument("--out", type=Path, help="folder for pairwise_DEVICE.csv")
+    parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     device, large = options.device, 100_000 if options.quick else 1_000_000
-    rows: list[tuple[str, str, int, float]] = []
+    if options.memory_of:
+        print_memory_of(options.memory_of[0], int(options.memory_of[1]), device)
+    else:
+        benchmark(device, large, options.out)
 
-    times, smaller = (against_the_sort(n, 7, device) for n in (large, large // 10))
-    print(f"n = m = {large:,}, {device}: value and gradient; in sorts of all scores (torch.sort); growth from n / 10")
-    for name, value in times.items():
-        print(f"  {name:<25} {value * 1e3:9.2f} ms {value / times['sort']:8.3f} {value / smaller[name]:8.1f}")
-        rows.append(("sort", name, large, value / times["sort"]))
 
-    for n in (1, 16, 64, 128, 256, 512, 1024, 2_000 if options.quick else 10_000):
-        found = against_the_matrix(n, 15 if n <= 1024 else 1, device)
-        ratios = {name: mine / other for name, (mine, other) in found.items()}
-        worst = max(ratios, key=ratios.__getitem__)
-        print(f"n = m = {n:<6} time / matrix: {min(ratios.values()):.4f} to {ratios[worst]:.4f} ({worst})")
-        rows += [("matrix", name, n, ratio) for name, ratio in ratios.items()]
+def benchmark(device: str, large: int, out: Path | None) -> None:
+    tiny, small, smaller, rows = (against_the_sort(large // ratio, 9, device) for ratio in (1000, 100, 10, 1))
+    memory = {name: extra_memory(name, large, device) for name in MATRIX}
+    print(f"n = m = {large:,}, {device}: value and gradient\n{'':<14}      ms  in sorts  growth from n/10  extra MiB")
+    for row, before in zip(rows, smaller, strict=True):
+        mib = f"{memory[row.loss]:11.0f}" if row.loss in memory else ""
+        print(f"  {row.loss:<14}{row.seconds * 1e3:8.2f}{row.ratio:10.3f}{row.seconds / before.seconds:18.1f}{mib}")
+    rows += smaller + small + tiny
 
-    found = against_the_matrix(250, 5, device, batch=(140,))
-    print("140 problems of n = m = 250, matrix / ours:")
-    print("  " + ", ".join(f"{name} {other / mine:.1f}" for name, (mine, other) in found.items()))
-    rows += [("batched matrix", name, 250, mine / other) for name, (mine, other) in found.items()]
+    print("\nsmall problems, time / matrix")
+    for n in (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 6000):
+        found = against_the_matrix(n, 51 if n <= 512 else 11 if n <= 2048 else 3, device)
+        print(f"  n = m = {n:<6} {spread(found, 'symloss')}")
+        rows += found
 
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with (options.out / f"pairwise_{device}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([("peer", "loss", "n", "time_over_peer"), *rows])
+    n = large // 100 if large == 1_000_000 else 2_000
+    found = against_the_matrix(n, 2, device, peers=True)
+    print(f"\nn = m = {n}, times faster than the matrix (LibAUC and tiles as well)")
+    for row in found:
+        if row.who == "symloss":
+            others = {other.who: other.seconds / row.seconds for other in found if other.loss == row.loss}
+            print(f"  {row.loss:<14} " + "  ".join(f"{who} {others[who]:8.0f}" for who in others if who != "symloss"))
+    rows += found
+
+    found = against_the_matrix(250, 9, device, k=140)
+    print(f"\n140 problems of n = m = 250, time / matrix: {spread(found, 'symloss')}")
+    rows += found
+
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        rows += [Row("symloss MiB", name, 1, large, mib, "none", mib) for name, mib in memory.items()]
+        with (out / f"pairwise_{device}.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symloss as sl
-from symloss.losses import Analytic, Kink, Linear, Logit, Piecewise, Sign
+from symloss.losses import Analytic, ExponentialDecay, Kink, Linear, Logit, Piecewise, Sign, Slope
 
 LOSSES = [sl.get_loss(name) for name in sl.list_losses()] + [sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
 MARGINS = [
@@ -356,3 +356,67 @@ def test_constructors_with_open_parameters():
             return -z
 
     assert sl.get_loss(Open)(torch.ones(1)).item() == -1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", sl.list_losses())
+def test_value_and_slope_together(name, dtype):
+    loss = sl.get_loss(name)
+    z = torch.cat([torch.linspace(-90, 90, 721, dtype=dtype), torch.tensor([-1e4, 1e4, -1e30, 1e30], dtype=dtype)])
+    z = torch.cat([z, torch.tensor([-math.inf, math.inf, math.nan], dtype=dtype)])
+    value, slope = loss.value_and_slope(z.clone())
+    rtol, smallest = (1e-6, 1e-30) if dtype == torch.float32 else (1e-14, 1e-290)
+    torch.testing.assert_close(value, loss.value(z), rtol=rtol, atol=smallest, equal_nan=True)
+    torch.testing.assert_close(slope, loss.slope(z), rtol=rtol, atol=smallest, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", sl.list_losses())
+def test_the_structure_of_the_slope(name):
+    slope = Slope(sl.get_loss(name))
+    z = torch.linspace(-5.03, 5.04, 300, dtype=torch.float64)
+    if isinstance(slope.structure, Piecewise | ExponentialDecay):
+        torch.testing.assert_close(slope(z), slope.structure(z))
+        torch.testing.assert_close(slope.derivative(z), slope.structure.derivative()(z))
+    else:
+        for end, (intercept, steepness) in ((-40.0, slope.structure.left), (40.0, slope.structure.right)):
+            assert slope(torch.tensor(end, dtype=torch.float64)).item() == pytest.approx(intercept, abs=1e-15)
+            assert steepness == 0
+
+
+def test_a_subclass_with_other_formulas():
+    class Steeper(sl.Sigmoid):
+        def value(self, z):
+            return torch.sigmoid(-3 * z)
+
+        def slope(self, z):
+            return -3 * torch.sigmoid(-3 * z) * torch.sigmoid(3 * z)
+
+    z = torch.linspace(-2, 2, 9)
+    value, slope = Steeper().value_and_slope(z)
+    torch.testing.assert_close(value, Steeper().value(z))
+    torch.testing.assert_close(slope, Steeper().slope(z))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Piecewise((0.0, 0.0, 0.0, 1.0)), "degree 2 at most"),
+        (lambda: Kink(-math.inf), "finite margin"),
+        (lambda: Kink(0.0, math.nan), "finite weight"),
+    ],
+)
+def test_structures_that_are_none(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_slope_of_the_wrong_shape():
+    class Wrong(sl.Loss):
+        def value(self, z):
+            return z
+
+        def slope(self, z):
+            return z.sum()
+
+    with pytest.raises(ValueError, match="must act element-wise"):
+        sl.pairwise_risk(torch.randn(3), torch.randn(2), Wrong())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import tiles
+from symloss.pairwise import engine, ordered, problem, tiles
 
 LOSSES = sl.list_losses()
 
@@ -61,6 +61,7 @@ SHAPES = {
     "cauchy": cauchy,
     "outliers": outliers,
     "long": lambda k, n: 1e6 * torch.rand(k, n),
+    "zeros of both signs": lambda k, n: torch.randint(-2, 3, (k, n)).float() * torch.tensor(-1.0),
     "two clusters": lambda k, n: torch.randn(k, n) + 500.0 * torch.randint(0, 2, (k, n)),
 }
 STRUCTURED = [*LOSSES, sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
@@ -91,10 +92,109 @@ def test_structure_is_the_matrix(loss, shape, dtype, weighted):
     assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
 
 
+KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "kinks", ())]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", ["normal", "tied", "zeros of both signs", "quarters", "cauchy", "outliers", "offset"])
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
+    """Many small chunks and blocks, so that ties, borders and carries all occur."""
+    monkeypatch.setattr(ordered, "_LONG", 0)
+    monkeypatch.setattr(ordered, "_CHUNK", 16)
+    monkeypatch.setattr(problem, "_BLOCK", 32)
+    pos, neg = SHAPES[shape](2, 190).to(dtype), SHAPES[shape](2, 170).to(dtype)
+    w, v = (torch.rand(2, 190), torch.rand(170)) if weighted else (None, None)
+    assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
+    assert compare(pos, neg[:, :1], loss, w, None if v is None else v[:1]) <= (
+        2e-7 if dtype == torch.float32 else 1e-11
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_merging_and_searching_count_the_same(dtype):
+    pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
+    sides = ordered.ordered(pos), ordered.ordered(neg)
+    for where in (0.0, 1.0, -10 / 9, 1e-30):
+        for merged, searched in zip(ordered.ranks(*sides, [where]), ordered._searched(*sides, [where]), strict=True):
+            assert torch.equal(merged.twice, searched.twice)
+
+
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
-def test_auto_is_exact_on_both_sides_of_its_threshold(loss):
-    for n in (200, 300, 2500):
-        assert compare(torch.randn(n), torch.randn(n - 7), loss, method="auto") <= 2e-7
+def test_auto_is_exact_on_both_sides_of_its_thresholds(loss):
+    for n in (3, 60, 70, 200, 300, 400, 600):
+        assert compare(torch.randn(n), torch.randn(n - 1), loss, method="auto") <= 2e-7
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+def test_leading_dimensions_broadcast(loss, method, monkeypatch):
+    monkeypatch.setitem(engine._LIMITS, "cpu", engine._Limits(100, 1 << 20, 1 << 20))
+    pos, neg = torch.randn(3, 1, 23, requires_grad=True), torch.randn(2, 17, dtype=torch.float64, requires_grad=True)
+    value = sl.pairwise_risk(pos, neg, loss, method=method)
+    assert value.shape == (3, 2)
+    assert value.dtype == torch.float64
+    expected, grad_pos, grad_neg = matrix(pos.detach(), neg.detach(), loss)
+    torch.testing.assert_close(value, expected, rtol=2e-7, atol=0)
+    for gradient, exact, scores in zip(
+        torch.autograd.grad(value.sum(), (pos, neg)),
+        (grad_pos.sum(1, keepdim=True), grad_neg.sum(0)),
+        (pos, neg),
+        strict=True,
+    ):
+        assert gradient.dtype == scores.dtype
+        torch.testing.assert_close(gradient.double(), exact, rtol=2e-7, atol=1e-9)
+
+
+def test_dense_kinks_of_every_power():
+    class Everything(sl.Loss):
+        structure = Piecewise((0.5, -0.25), (Kink(0.0, 0.3, 0), Kink(1.0, 0.5), Kink(-1.0, -0.2), Kink(0.5, 0.1, 2)))
+
+        def value(self, z):
+            return self.structure(z)
+
+        def slope(self, z):
+            return self.structure.derivative()(z)
+
+    pos, neg = torch.randint(-8, 9, (2, 31)) / 4.0, torch.randint(-8, 9, (2, 29)) / 4.0
+    for found, exact in zip(
+        tiles.kinked_tile(pos, neg, Everything(), Everything.structure),
+        tiles.one_tile(pos, neg, Everything()),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, exact, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["structure", "tiles"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [*STRUCTURED, torch.cos], ids=str)
+def test_derivatives_are_those_of_the_matrix(loss, weighted, method):
+    pos = torch.randn(2, 31, dtype=torch.float64, requires_grad=True)
+    neg = torch.randn(2, 27, dtype=torch.float64, requires_grad=True)
+    draw = torch.rand if weighted else torch.ones
+    w, v = draw(2, 31, dtype=torch.float64), draw(2, 27, dtype=torch.float64)
+    w, v = w / w.sum(-1, keepdim=True), v / v.sum(-1, keepdim=True)
+    function = sl.get_loss(loss)
+    z = pos[..., :, None] - neg[..., None, :]
+    slopes = function.slope(z)
+    value = (w[..., :, None] * v[..., None, :] * slopes).sum()
+    by_pos, by_neg = torch.autograd.grad(value, (pos, neg)) if value.requires_grad else (0 * pos, 0 * neg)
+    weights = (w, v) if weighted else (None, None)
+    found = sl.pairwise_derivatives(pos, neg, loss, *weights, method=method)
+    _, first_pos, first_neg = matrix(pos.detach(), neg.detach(), loss, w, v)
+    for part, exact in zip(found, (first_pos, first_neg, by_pos, -by_neg), strict=True):
+        assert not part.requires_grad
+        torch.testing.assert_close(part, exact.detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_second_derivative_of_convex_losses_is_not_negative():
+    for name in LOSSES:
+        loss = sl.get_loss(name)
+        if loss.properties.convex:
+            found = sl.pairwise_derivatives(torch.randn(700), torch.randn(600), loss)
+            assert (found.pos_second >= 0).all()
+            assert (found.neg_second >= 0).all()
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -198,7 +298,9 @@ def test_scores_that_hardly_differ():
             assert compare(pos, pos[:2], name) <= 1e-11
 
 
-def test_float32_corners_beyond_the_reach_of_float64():
+@pytest.mark.parametrize("long", [2048, 0])
+def test_float32_corners_beyond_the_reach_of_float64(long, monkeypatch):
+    monkeypatch.setattr(ordered, "_LONG", long)
     huge, tiny = torch.tensor([1e17]), torch.tensor([1e-30])
     assert sl.pairwise_risk(huge, huge, "hinge", method="structure").item() == 1
     pos, neg = tiny.clone().requires_grad_(), torch.tensor([-1.0])
@@ -339,12 +441,150 @@ def test_nan_and_infinity_as_the_matrix():
     assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge").item() == math.inf
 
 
-def test_strided_and_expanded_scores():
-    base = torch.randn(20, 2)
-    pos, neg = base[:, 0], torch.randn(1).expand(5)
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_strided_and_expanded_scores(loss):
+    for n in (20, 3000):
+        pos, neg = torch.randn(n, 2)[:, 0], torch.randn(1).expand(n)
+        value = sl.pairwise_risk(pos, neg, loss, method="structure")
+        torch.testing.assert_close(value, sl.pairwise_risk(pos.clone(), neg.clone(), loss, method="structure"))
+    rows = torch.randn(40, 3).T
     torch.testing.assert_close(
-        sl.pairwise_risk(pos, neg, "logistic"), sl.pairwise_risk(pos.clone(), neg.clone(), "logistic")
+        sl.pairwise_risk(rows, rows + 1, loss, method="structure"),
+        sl.pairwise_risk(rows.contiguous(), rows.contiguous() + 1, loss, method="structure"),
     )
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_minus_zero_is_zero(loss):
+    zero = torch.zeros(1500)
+    for pos, neg in ((zero, -zero), (-zero, zero), (zero + 1, -zero)):
+        leaves = pos.clone().requires_grad_(), neg.clone().requires_grad_()
+        value = sl.pairwise_risk(*leaves, loss, method="structure")
+        gradients = torch.autograd.grad(value, leaves)
+        for found, exact in zip((value, *gradients), matrix(pos, neg, loss), strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=2e-7, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_where_denormals_are_flushed(loss):
+    pos, neg = torch.randn(3000).relu(), torch.randn(2000).relu()
+    expected = matrix(pos, neg, loss)
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor flushes nothing")
+    try:
+        leaves = pos.requires_grad_(), neg.requires_grad_()
+        value = sl.pairwise_risk(*leaves, loss, method="structure")
+        gradients = torch.autograd.grad(value, leaves)
+    finally:
+        torch.set_flush_denormal(False)
+    assert max(map(off_by, (value, *gradients), expected)) <= 2e-7
+
+
+def test_an_outlier_among_few_pairs():
+    for size in (1e8, 1e12, 1e15):
+        pos, neg = torch.randn(100, dtype=torch.float64), torch.randn(90, dtype=torch.float64)
+        pos[0] = -size
+        assert compare(pos, neg, "ramp", method="auto") <= 1e-11
+
+
+@pytest.mark.parametrize("gap", [5.0, 25.0, 45.0, 300.0])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "savage"])
+def test_separated_classes_of_great_width(name, gap, sign):
+    pos, neg = gap + 200 * torch.rand(600, dtype=torch.float64), -200 * torch.rand(500, dtype=torch.float64)
+    if name == "savage" and gap > 100:
+        gap = 100.0  # beyond, its slope is zero in float64 too
+        pos = gap + 200 * torch.rand(600, dtype=torch.float64)
+    assert compare(sign * pos, sign * neg, name) <= 1e-11
+
+
+def test_tails_of_different_rates():
+    class Fifth(sl.Loss):
+        structure = Analytic(math.pi, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=1.0, right_rate=5.0)
+
+        def value(self, z):
+            return torch.sigmoid(-z) ** 5
+
+        def slope(self, z):
+            return -5 * torch.sigmoid(-z) ** 5 * torch.sigmoid(z)
+
+    pos, neg = 100 + 150 * torch.rand(300, dtype=torch.float64), 150 * torch.rand(300, dtype=torch.float64)
+    assert compare(pos, neg - 60, Fifth()) <= 1e-10
+    assert compare(pos - 100, neg - 60, Fifth()) <= 1e-10
+
+
+def test_rows_of_very_different_widths():
+    pos, neg = torch.randn(6, 700, dtype=torch.float64), torch.randn(6, 600, dtype=torch.float64)
+    pos[2] *= 300
+    neg[4, 0] = 1e6
+    for name in ("sigmoid", "logistic", "savage"):
+        value = sl.pairwise_risk(pos, neg, name, method="structure")
+        torch.testing.assert_close(value, matrix(pos, neg, name)[0], rtol=1e-11, atol=0)
+        assert compare(pos, neg, name) <= 1e-11
+
+
+def test_scores_beyond_the_reach_of_integers():
+    for size in (1.3e17, 3.6e18):
+        pos, neg = (size * (torch.rand(1000, dtype=torch.float64) < 0.4) + torch.randn(1000) for _ in range(2))
+        assert (
+            compare(pos, neg, "sigmoid") <= 1e-6
+        )  # there, neighbouring numbers lie further apart than the loss is wide
+
+
+def test_infinite_scores_beside_others_that_do_not_count():
+    pos, w = torch.tensor([-1e4, math.inf, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 1.0])
+    neg = torch.tensor([0.0, 0.5])
+    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles")
+    torch.testing.assert_close(sl.pairwise_risk(pos, neg, "exponential", w, method="structure"), expected)
+
+
+def test_exponentials_that_overflow_for_some():
+    pos = torch.tensor([-800.0, 800.0], dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(
+        sl.pairwise_risk(pos, torch.zeros(1).double(), "exponential", method="structure"), pos
+    )
+    assert gradient.tolist() == [-math.inf, 0.0]
+
+
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+def test_no_problems_at_all(loss, method):
+    assert sl.pairwise_risk(torch.randn(0, 5), torch.randn(0, 4), loss, method=method).shape == (0,)
+
+
+@pytest.mark.parametrize("loss", STRUCTURED, ids=str)
+@pytest.mark.parametrize("n", [5, 60, 200, 400])
+def test_few_weighted_pairs(loss, n):
+    pos, neg, w, v = torch.randn(2, n), torch.randn(n - 1), torch.rand(n), torch.rand(2, n - 1)
+    w[0] = 0.0
+    assert compare(pos, neg.expand(2, -1), loss, w, v, method="auto") <= 2e-7
+    assert compare(pos, neg.expand(2, -1), loss, w.expand(2, -1), None, method="auto") <= 2e-7
+
+
+def test_another_default_device():
+    with torch.device("meta"):
+        value = sl.pairwise_risk(torch.ones(3000, device="cpu"), torch.full((3000,), 2.0, device="cpu"), "hinge")
+    assert value.item() == 2
+
+
+def test_second_derivatives_at_corners_and_in_tails():
+    one, zero = torch.ones(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+    for method in ("auto", "structure", "tiles"):
+        assert sl.pairwise_derivatives(one, zero, "squared_hinge", method=method).pos_second.item() == 1
+        found = sl.pairwise_derivatives(-40 * one, zero, "logistic", method=method).pos_second.item()
+        assert found == pytest.approx(math.exp(-40), rel=1e-9)
+
+
+def test_an_error_of_a_loss_is_raised_once():
+    calls = []
+
+    def broken(z):
+        calls.append(1)
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        sl.pairwise_risk(torch.randn(3), torch.randn(2), broken)
+    assert len(calls) == 1
 
 
 def test_differentiating_twice_raises():

@@ -29,7 +29,7 @@ from symloss.losses import (
     get_loss,
     list_losses,
 )
-from symloss.pairwise import pairwise_risk
+from symloss.pairwise import pairwise_derivatives, pairwise_risk
 from symloss.risks import AUCLoss, BERLoss
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ __all__ = [
     "get_loss",
     "list_losses",
     "metrics",
+    "pairwise_derivatives",
     "pairwise_risk",
     "theory",
 ]

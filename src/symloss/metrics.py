@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from symloss.corruption import check_contamination
 from symloss.labels import is_positive
+from symloss.pairwise import pairwise_risk
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,11 @@ def auc(scores: Any, target: Any, weight: Any = None) -> float:
     0.875
     """
     pos, neg = _two_samples(scores, target, weight)
-    return float(np.average(_share_below(pos.scores, neg), weights=pos.weight))
+    # Only the order counts: an infinite score is the largest, and ties with another one.
+    largest = np.finfo(np.float64).max
+    s, t = (torch.from_numpy(np.clip(side.scores, -largest, largest)) for side in (pos, neg))
+    w, v = (None if weight is None else torch.from_numpy(side.weight) for side in (pos, neg))
+    return 1.0 - float(pairwise_risk(s, t, "zero_one", w, v, method="structure"))
 
 
 def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: float = 0.0) -> float:

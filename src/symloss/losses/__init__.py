@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from symloss.losses.base import CallableLoss, Loss, Properties
+from symloss.losses.base import CallableLoss, Loss, Properties, Slope
 from symloss.losses.builtin import (
     BarrierHinge,
     DoubleHinge,
@@ -133,6 +133,7 @@ __all__ = [
     "Savage",
     "Sigmoid",
     "Sign",
+    "Slope",
     "Squared",
     "SquaredHinge",
     "Structure",

@@ -90,6 +90,8 @@ class Loss:
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         if "title" not in vars(cls):
             cls.title = cls.name.replace("_", " ").capitalize()
+        if "value_and_slope" not in vars(cls) and {"value", "slope"} & vars(cls).keys():
+            cls.value_and_slope = Loss.value_and_slope  # type: ignore[method-assign] # not a parent's, for other formulas
 
     def value(self, z: Tensor) -> Tensor:  # noqa: ARG002
         """Return l(z) for a float32 or float64 tensor of margins; every loss defines it."""
@@ -101,6 +103,21 @@ class Loss:
             margins = z.clone() if z.is_inference() else z
             pull_back = torch.func.vjp(self._checked_value, margins)[1]
             gradient: Tensor = pull_back(torch.ones_like(margins))[0]
+        return gradient
+
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return l(z) and l'(z), for margins without a gradient; a loss for which they share work may define it."""
+        if type(self).slope is not Loss.slope:
+            return self._checked_value(z), self._checked(self.slope(z), z)
+        value, pull_back, *_ = torch.func.vjp(self._checked_value, z)
+        return value, pull_back(torch.ones_like(z))[0]
+
+    def curvature(self, z: Tensor) -> Tensor:
+        """Return l''(z), of the pieces between corners; from the structure, or by automatic differentiation of l'."""
+        if isinstance(self.structure, Piecewise):
+            return self.structure.derivative().derivative()(z)
+        pull_back = torch.func.vjp(self.slope, z)[1]
+        gradient: Tensor = pull_back(torch.ones_like(z))[0]
         return gradient
 
     def __call__(self, z: Any) -> Tensor:
@@ -122,7 +139,9 @@ class Loss:
         return self.slope(as_real(z, "margins"))
 
     def _checked_value(self, z: Tensor) -> Tensor:
-        value = self.value(z)
+        return self._checked(self.value(z), z)
+
+    def _checked(self, value: Any, z: Tensor) -> Tensor:
         if not isinstance(value, Tensor) or value.shape != z.shape:
             got = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else repr(type(value).__name__)
             raise ValueError(
@@ -200,6 +219,38 @@ class CallableLoss(Loss):
         return f"CallableLoss({getattr(self.function, '__name__', self.function)})"
 
 
+@dataclass(frozen=True)
+class Slope(Loss):
+    """The derivative l' of a loss, as a function of the margin with a structure and a slope of its own.
+
+    The slope l'' is that of the smooth pieces: a corner of l is a step of l', which has none.
+
+    Examples
+    --------
+    >>> import torch, symloss as sl
+    >>> Slope(sl.Squared())(torch.tensor([0.0, 3.0]))
+    tensor([-2.,  4.])
+    >>> Slope(sl.Squared()).derivative(torch.tensor([0.0, 3.0]))
+    tensor([2., 2.])
+    """
+
+    loss: Loss
+
+    @property
+    def structure(self) -> Structure | None:  # type: ignore[override]
+        """What l' is made of, if the loss says what it is made of."""
+        structure = self.loss.structure
+        return None if structure is None else structure.derivative()
+
+    def value(self, z: Tensor) -> Tensor:
+        """Return l'(z)."""
+        return self.loss.slope(z)
+
+    def slope(self, z: Tensor) -> Tensor:
+        """Return l''(z)."""
+        return self.loss.curvature(z)
+
+
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
 
@@ -214,15 +265,3 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     if dtype is not None:
         return tensor.to(dtype)
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
-
-
-def step_down(z: Tensor, where: float) -> Tensor:
-    """Return 1 below ``where``, 0 above, 1/2 at it and NaN at NaN: minus the derivative of ``max(0, where - z)``.
-
-    Examples
-    --------
-    >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
-    tensor([1.0000, 0.5000, 0.0000])
-    """
-    step = torch.heaviside(where - z, z.new_full((), 0.5))  # new_tensor would wait for a GPU
-    return torch.where(torch.isnan(z), z, step)  # heaviside alone takes NaN for a negative number

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import Loss, Properties, step_down
+from symloss.losses.base import Loss, Properties
 from symloss.losses.minimiser import Linear, Logit, Sign
-from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
+_LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # whose exponential is finite
 
 
 class ZeroOne(Loss):
@@ -92,7 +93,7 @@ class Hinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 below 1 and 0 above."""
-        return -step_down(z, 1.0)
+        return step_down(z, 1.0, -1.0)
 
 
 class SquaredHinge(Loss):
@@ -138,7 +139,7 @@ class DoubleHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 below -1, -1/2 up to 1 and 0 above."""
-        return -0.5 * (step_down(z, 1.0) + step_down(z, -1.0))
+        return step_down(z, 1.0, -0.5) + step_down(z, -1.0, -0.5)
 
 
 class Logistic(Loss):
@@ -162,6 +163,10 @@ class Logistic(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return -1 / (1 + exp(z))."""
         return -torch.sigmoid(-z)
+
+    def curvature(self, z: Tensor) -> Tensor:
+        """Return sigmoid(z) sigmoid(-z), which keeps both tails."""
+        return torch.sigmoid(z) * torch.sigmoid(-z)
 
 
 class Exponential(Loss):
@@ -209,6 +214,13 @@ class Savage(Loss):
         """Return -4 sigmoid(-2 z)^2 sigmoid(2 z)."""
         return -4 * torch.sigmoid(-2 * z) ** 2 * torch.sigmoid(2 * z)
 
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return v^2 and -4 e v^3, where v = 1 / (1 + e) and e = exp(2 z): one exponential for both."""
+        e = (2 * z).clamp_(max=_LARGEST_EXPONENT[z.dtype]).exp_()
+        root = (e + 1).reciprocal_()
+        value = root * root
+        return value, e.mul_(root).mul_(value).mul_(-4)
+
 
 class Ramp(Loss):
     """The ramp loss: the hinge loss, scaled and cut off at 1; symmetric.
@@ -232,7 +244,7 @@ class Ramp(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -1/2 inside (-1, 1) and 0 outside."""
-        return -0.5 * (step_down(z, 1.0) - step_down(z, -1.0))
+        return step_down(z, 1.0, -0.5) + step_down(z, -1.0, 0.5)
 
 
 class Sigmoid(Loss):
@@ -263,6 +275,12 @@ class Sigmoid(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return -sigmoid(z) sigmoid(-z), which keeps both tails where s (1 - s) would lose one."""
         return -torch.sigmoid(z) * torch.sigmoid(-z)
+
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return v = 1 / (1 + e) and -e v^2 with e = exp(z): one exponential for both."""
+        e = z.clamp(max=_LARGEST_EXPONENT[z.dtype]).exp_()
+        value = (e + 1).reciprocal_()
+        return value, e.mul_(value).mul_(value).neg_()
 
 
 class Unhinged(Loss):
@@ -352,8 +370,8 @@ class BarrierHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -b, -1 or b: the slope of the highest line."""
-        above, below = 1 - step_down(z, self.r), step_down(z, self._left)
-        return (self.b + 1) * above - (self.b - 1) * below - 1  # the middle slope stays exact for any b
+        # Steps from the middle slope outwards, so that it stays exact for any b.
+        return step_down(-z, -self.r, self.b + 1) + step_down(z, self._left, 1 - self.b) - 1
 
 
 def _check_above(name: str, value: Any, bound: float) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from symloss.losses import Loss, LossLike, get_loss
+from symloss.losses import Loss, LossLike, Slope, get_loss
 from symloss.losses.base import as_real
-from symloss.pairwise.engine import PairMean
+from symloss.pairwise.engine import batch_sums, pair_mean
 from symloss.tracing import concrete, eager
 
 _METHODS = ("auto", "structure", "tiles")
@@ -54,43 +54,100 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    loss = get_loss(loss)
-    _check_constant(loss)
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-    pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
-    for name, scores in (("pos", pos), ("neg", neg)):
-        if scores.ndim == 0:
-            raise ValueError(f"{name} must have shape (..., n), got a single number")
-    batch = _common_batch(pos, neg)
+    loss, pos, neg = _checked(pos, neg, loss, method)
     if pos.device.type == "mps":  # which has no float64
         w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
         return pairwise_risk(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
-    dtype = torch.promote_types(pos.dtype, neg.dtype)
-    pos_share, neg_share = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
-    pos, neg = _flat(pos.to(dtype), batch), _flat(neg.to(dtype), batch)
-    pos_share, neg_share = (None if share is None else _flat(share, batch) for share in (pos_share, neg_share))
-    value, _, _ = PairMean.apply(pos, neg, pos_share, neg_share, loss, method)  # type: ignore[no-untyped-call]
-    return cast(Tensor, value.reshape(batch).to(dtype))
+    shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
+    return pair_mean(pos, neg, *shares, loss, method)
 
 
-def _common_batch(pos: Tensor, neg: Tensor) -> torch.Size:
-    if pos.shape[:-1] == neg.shape[:-1]:
-        return pos.shape[:-1]
+class Derivatives(NamedTuple):
+    """The derivatives of a mean over all pairs by each score: the first, and the second by the same score twice.
+
+    Examples
+    --------
+    >>> import torch
+    >>> pairwise_derivatives(torch.tensor([1.0]), torch.tensor([0.0]), "squared").pos_second
+    tensor([2.])
+    """
+
+    pos: Tensor
+    neg: Tensor
+    pos_second: Tensor
+    neg_second: Tensor
+
+
+@eager
+def pairwise_derivatives(
+    pos: Tensor,
+    neg: Tensor,
+    loss: LossLike = "sigmoid",
+    pos_weight: Tensor | None = None,
+    neg_weight: Tensor | None = None,
+    method: str = "auto",
+) -> Derivatives:
+    """Return the first and the second derivative of ``pairwise_risk`` by each score: what gradient boosting needs.
+
+    Parameters are those of ``pairwise_risk``.
+
+    Returns
+    -------
+    Derivatives
+        ``pos`` and ``neg``, the gradient; ``pos_second`` and ``neg_second``, the diagonal of the Hessian. All have the
+        shape of the scores, leading dimensions broadcast.
+
+    Notes
+    -----
+    The second derivative by s_i is the mean of l'' over the pairs of s_i, so it takes the same algorithms, with l' as
+    the loss. Where l has corners and steps, l'' is that of the pieces between them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> found = pairwise_derivatives(torch.tensor([0.0, 2.0]), torch.tensor([0.0]), "squared")
+    >>> found.pos, found.pos_second
+    (tensor([-1.,  1.]), tensor([1., 1.]))
+    """
+    loss, pos, neg = _checked(pos, neg, loss, method)
+    device = pos.device
+    if device.type == "mps":  # which has no float64
+        pos, neg = pos.cpu(), neg.cpu()
+        pos_weight, neg_weight = (w if w is None else as_real(w, "weight").cpu() for w in (pos_weight, neg_weight))
+    shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
+    with torch.no_grad():
+        first = batch_sums(pos, neg, *shares, loss, method)
+        second = batch_sums(pos, neg, *shares, Slope(loss), method)
+    found = (first[1], first[2], second[1], -second[2])
+    return Derivatives(*(part.to(device, first[0].dtype) for part in found))
+
+
+def _checked(pos: Any, neg: Any, loss: LossLike, method: str) -> tuple[Loss, Tensor, Tensor]:
+    loss = get_loss(loss)
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+    pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
+    _check_batches(pos, neg)
+    _check_constant(loss, pos)
+    return loss, pos, neg
+
+
+def _check_batches(pos: Tensor, neg: Tensor) -> None:
+    if pos.ndim == neg.ndim == 1:
+        return
+    for name, scores in (("pos", pos), ("neg", neg)):
+        if scores.ndim == 0:
+            raise ValueError(f"{name} must have shape (..., n), got a single number")
     try:
-        return torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+        torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
     except RuntimeError:
         raise ValueError(
             f"leading dimensions of pos and neg must broadcast, got {tuple(pos.shape)} and {tuple(neg.shape)}"
         ) from None
 
 
-def _flat(x: Tensor, batch: torch.Size) -> Tensor:
-    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1])
-
-
-def _check_constant(loss: Loss) -> None:
-    if type(loss).slope is Loss.slope and loss(torch.zeros(1)).requires_grad:
+def _check_constant(loss: Loss, like: Tensor) -> None:
+    if type(loss).slope is Loss.slope and loss(like.new_zeros(1)).requires_grad:
         raise ValueError(
             f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
         )
@@ -142,4 +199,4 @@ def fractions(weight: Tensor) -> Tensor:
     return weight / torch.where(largest > 0, largest, 1.0)
 
 
-__all__ = ["pairwise_risk"]
+__all__ = ["Derivatives", "pairwise_derivatives", "pairwise_risk"]

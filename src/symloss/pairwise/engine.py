@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
-from symloss.pairwise.grid import analytic
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
-from symloss.pairwise.tiles import tiled
-from symloss.tracing import remember_signature
+from symloss.pairwise.smooth import analytic
+from symloss.pairwise.tiles import kinked_tile, one_tile, tiled, weighted_tile
 
-# Up to so many pairs in all, computing each of them is faster than being clever.
-_FEW_PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
+
+class _Limits(NamedTuple):
+    """Up to so many pairs, computing each of them is faster than being clever: for any loss, smooth ones, and kinks."""
+
+    any: int
+    smooth: int
+    kinked: int
+
+
+_LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
     """Return the value and both gradients; scores may be anything, shares of a class sum to 1 or to 0."""
-    if not pos.scores.shape[1] or not neg.scores.shape[1]:
+    if not pos.scores.numel() or not neg.scores.numel():
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
-    few = pos.scores.numel() * neg.scores.shape[1] <= _FEW_PAIRS.get(pos.scores.device.type, 1 << 16)
-    if method == "tiles" or loss.structure is None or (method == "auto" and few):
+    if method == "tiles" or loss.structure is None:
         return tiled(pos, neg, loss)
-    if not bool((pos.scores.sum() + neg.scores.sum()).isfinite()) and not _all_finite(pos, neg):
+    if not (_sum_is_finite(pos.scores, neg.scores) or _all_finite(pos, neg)):
         return _with_infinite(pos, neg, loss)
     return _structured(pos.without_strays(), neg.without_strays(), loss)
 
@@ -45,21 +51,28 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
     return value, pos.where_counted(grad_pos), neg.where_counted(grad_neg)
 
 
+def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
+    """Enough, and quick; not needed: finite scores may have a sum that overflows."""
+    return math.isfinite((pos.sum() + neg.sum()).item())
+
+
 def _all_finite(pos: Side, neg: Side) -> bool:
     return bool(pos.scores.isfinite().all()) and bool(neg.scores.isfinite().all())
 
 
 def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Finite scores among themselves, and with NaN and both infinities as one point each, of its group's weight."""
-    value, grad_pos, grad_neg = _structured(pos.finite_part(), neg.finite_part(), loss)
+    value, grad_pos, grad_neg = _structured(
+        pos.finite_part().without_strays(), neg.finite_part().without_strays(), loss
+    )
     for special in (math.nan, math.inf, -math.inf):
         group, members = pos.group(special)
-        if bool(group.total.any()):
+        if bool(members.any()):
             parts = tiled(group, neg, loss)
             value, grad_neg = value + parts[0], grad_neg + parts[2]
             grad_pos = grad_pos + pos.spread(parts[1], group, members)
         group, members = neg.group(special)
-        if bool(group.total.any()):
+        if bool(members.any()):
             parts = tiled(pos.finite_part(), group, loss)
             value, grad_pos = value + parts[0], grad_pos + parts[1]
             # With the positives that are not finite, the group's members have met just above.
@@ -67,50 +80,117 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     return value, grad_pos, grad_neg
 
 
-class PairMean(torch.autograd.Function):
-    """The mean over all pairs for each row of (k, n) and (k, m), with both gradients from the same pass."""
+def batch_sums(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
+) -> Sums:
+    """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
+    dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
+    batch = torch.Size()
+    if pos.ndim > 1 or neg.ndim > 1:
+        batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    if method == "auto":
+        few = _few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
+        if few is not None:
+            return few[0].to(dtype), few[1], few[2]
+    s, t = (
+        Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
+        for scores, share in ((pos, pos_share), (neg, neg_share))
+    )
+    value, grad_pos, grad_neg = pair_sums(s, t, loss, method)
+    grad_pos, grad_neg = (gradient.view(*batch, gradient.shape[1]) for gradient in (grad_pos, grad_neg))
+    return value.to(dtype).view(batch), grad_pos, grad_neg
+
+
+def _few_pairs(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, pairs: int, loss: Loss
+) -> Sums | None:
+    """Return the sums of few pairs, where computing each is faster than being clever; or None."""
+    limits = _LIMITS.get(pos.device.type, _LIMITS["cpu"])
+    if not 0 < pairs <= limits.kinked:
+        return None
+    if pos_share is not None or neg_share is not None:
+        return weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
+    if pairs <= limits.any:
+        return one_tile(pos, neg, loss)
+    structure = loss.structure
+    if isinstance(structure, Piecewise) and structure.kinks and not any(structure.coefficients[2:]):
+        return kinked_tile(pos, neg, loss, structure) if _sum_is_finite(pos, neg) else None
+    if pairs <= limits.smooth and (structure is None or isinstance(structure, Analytic)):
+        return one_tile(pos, neg, loss)
+    return None
+
+
+def _rows(x: Tensor, batch: torch.Size) -> Tensor:
+    if not batch:
+        return x[None].contiguous()
+    return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1]).contiguous()
+
+
+def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """Return the gradients by pos and neg, scaled, in their shapes."""
+    pos, neg, *gradients = ctx.saved_tensors
+    grad_pos, grad_neg = (grad.unsqueeze(-1) * gradient for gradient in gradients)
+    if grad.ndim:
+        grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
+    if torch.is_grad_enabled():  # someone means to differentiate again
+        grad_pos, grad_neg = _Once.apply(grad_pos, pos), _Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
+    return grad_pos, grad_neg, None, None, None, None
+
+
+class _PairMean(torch.autograd.Function):
+    """The mean over all pairs, with both gradients from the same pass: one node, and little else, in the graph."""
 
     @staticmethod
-    def forward(
-        pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
-    ) -> Sums:
-        """Return the value and the gradients by pos and neg."""
-        return pair_sums(Side(pos, pos_share), Side(neg, neg_share), loss, method)
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        value, *gradients = batch_sums(*inputs)
+        ctx.save_for_backward(*inputs[:2], *gradients)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return _scaled(ctx, grad)
+
+
+class _TransformedPairMean(torch.autograd.Function):
+    """The same, in the slower form that ``torch.func`` can transform."""
+
+    @staticmethod
+    def forward(*inputs: Any) -> Sums:
+        return batch_sums(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Sums) -> None:
-        """Keep the gradients."""
-        pos, neg, *_ = inputs
-        _, grad_pos, grad_neg = output
-        ctx.mark_non_differentiable(grad_pos, grad_neg)
-        ctx.save_for_backward(pos, neg, grad_pos, grad_neg)
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*inputs[:2], *output[1:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradients."""
-        pos, neg, grad_pos, grad_neg = ctx.saved_tensors
-        scale = grad[:, None].to(grad_pos.dtype)
-        by_pos, by_neg = scale * grad_pos, scale * grad_neg
-        if torch.is_grad_enabled():  # someone means to differentiate again
-            by_pos, by_neg = _Once.apply(by_pos, pos), _Once.apply(by_neg, neg)  # type: ignore[no-untyped-call]
-        return by_pos, by_neg, None, None, None, None
+        return _scaled(ctx, grad)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, tuple[int, int, int]]:
-        """Fold one more leading dimension of independent problems into the rows, and unfold the results."""
+        """One more leading dimension of independent problems."""
         *tensors, loss, method = inputs
-        folded = []
-        for tensor, dim in zip(tensors, in_dims, strict=False):
-            if tensor is not None:
-                tensor = tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-                tensor = tensor.flatten(0, 1)
-            folded.append(tensor)
-        outputs = PairMean.apply(*folded, loss, method)  # type: ignore[no-untyped-call]
-        rows = folded[0].shape[0] // info.batch_size
-        return tuple(output.unflatten(0, (info.batch_size, rows)) for output in outputs), (0, 0, 0)
+        dims = max(x.ndim - (dim is not None) for x, dim in zip(tensors, in_dims, strict=False) if x is not None)
+        leading = []
+        for x, dim in zip(tensors, in_dims, strict=False):
+            if x is not None:
+                x = x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+                x = x.reshape(x.shape[0], *[1] * (dims + 1 - x.ndim), *x.shape[1:])
+            leading.append(x)
+        value, *gradients = _TransformedPairMean.apply(*leading, loss, method)  # type: ignore[no-untyped-call]
+        return (value, *gradients), (0, 0, 0)
 
 
-remember_signature(PairMean)
+def pair_mean(*inputs: Any) -> Tensor:
+    """Return the mean over all pairs for scores (..., n) and (..., m), shares or None, a loss and a method."""
+    try:
+        value: Tensor = _PairMean.apply(*inputs)  # type: ignore[no-untyped-call]
+    except RuntimeError as error:  # a transform of torch.func wants the other form
+        if "setup_context" not in str(error):
+            raise
+        value = _TransformedPairMean.apply(*inputs)[0]  # type: ignore[no-untyped-call]
+    return value
 
 
 class _Once(torch.autograd.Function):

@@ -1,135 +1,190 @@
-"""Piecewise polynomials: a line and kinks max(0, t - u) ** power with u = s - where, from one merged order a kink."""
+"""Piecewise polynomials: a line and kinks max(0, t - u) ** power with u = s - where, from either class in order."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
-from symloss.pairwise.merge import Ties, counts_before, merge, sums_before
-from symloss.pairwise.moments import centre_of, polynomial
+from symloss.pairwise.moments import polynomial
+from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
-    """Return the sums for a piecewise polynomial: its polynomial, its corners, its steps and its jumps in curvature."""
+    """Return the sums for a piecewise polynomial: its polynomial, its steps, its corners and its jumps in curvature."""
     if not structure.kinks:
         return polynomial(pos, neg, structure.coefficients)
-    curved = any(structure.coefficients[2:])
-    parts = [_line_and_corners(pos, neg, () if curved else structure.coefficients, structure.kinks)]
-    if curved:
-        parts.append(polynomial(pos, neg, structure.coefficients))
-    parts += [_squared_kink(pos, neg, kink) for kink in structure.kinks if kink.power == 2]
-    if len(parts) > 1:
-        return tuple(torch.stack(part).sum(0) for part in zip(*parts, strict=True))  # type: ignore[return-value]
-    return parts[0]
+    if any(structure.coefficients[2:]):
+        parts = zip(polynomial(pos, neg, structure.coefficients), _kinked(pos, neg, (), structure.kinks), strict=True)
+        value, grad_pos, grad_neg = (of_polynomial + of_kinks for of_polynomial, of_kinks in parts)
+        return value, grad_pos, grad_neg
+    return _kinked(pos, neg, structure.coefficients, structure.kinks)
 
 
-def _line_and_corners(pos: Side, neg: Side, coefficients: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """The line and the kinks of power 0 and 1: slopes are added up before they meet a score, so that none cancels.
+def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+    """The line and all kinks, from both classes in order and their ranks in each other.
 
-    A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u).
+    A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u); one of squares is half
+    of that. The slopes of line and corners are added up before they meet a score, so that none cancels.
     """
-    a, b = (*coefficients, 0.0, 0.0)[:2]
-    actives = [(kink, active_shares(pos, neg, kink.where)) for kink in kinks if kink.power < 2]
-    centre = centre_of(pos, neg)
-    value = a * pos.total * neg.total
+    intercept, slope = (*line, 0.0, 0.0)[:2]
+    s, t = ordered(pos), ordered(neg)
+    centre = 0.5 * s.middle + 0.5 * t.middle
+    corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
+    at_corners, at_squares = (
+        ranks(s, t, [kink.where for kink in some]) if some else (None, None) for some in (corners, squares)
+    )
+    value = torch.zeros_like(centre).add_(intercept * pos.total * neg.total)
     gradients = []
-    for side, own, weight, sign in ((pos, 0, neg.total, 1.0), (neg, 1, pos.total, -1.0)):
-        gradient = torch.empty_like(side.scores)
-        for rows, columns in blocks(side.scores):
-            share = side.share(rows, columns)
-            slope = (sign * b) * weight[rows].expand(-1, columns.stop - columns.start)
-            for kink, active in actives:
-                shares = active[own].scaled(rows, columns)
-                if side is pos:
-                    constant = kink.weight if kink.power == 0 else kink.weight * kink.where
-                    value[rows] += constant * (shares * share).sum(1, keepdim=True)
-                if kink.power == 1:
-                    slope = slope - shares.mul_(sign * kink.weight)
-            slope = slope * share
-            value[rows] += (slope * (side.scores[rows, columns].double() - centre[rows])).sum(1, keepdim=True)
-            gradient[rows, columns] = slope
-        gradients.append(gradient)
+    for own, other, sign, total, of_corners, of_squares in zip(
+        (s, t), (t, s), (1.0, -1.0), (neg.total, pos.total), at_corners, at_squares, strict=True
+    ):
+        others = _Others.of(other, centre, bool(squares), from_rank=sign > 0)
+        side = _OneSide(own, others, sign, sign * slope * total, corners, of_corners, squares, of_squares)
+        gradients.append(side.add_to(value, centre, pos.scores.dtype))
     return value[:, 0], gradients[0], gradients[1]
 
 
-class Scaled(NamedTuple):
-    """Numbers (k, n), as counts where that is enough, and what to multiply them by."""
+class _OneSide(NamedTuple):
+    """The positives (sign 1) or the negatives (sign -1) with what they meet: the line's slope, and ranks at kinks."""
 
-    numbers: Tensor
-    scale: float
+    own: Ordered
+    others: _Others
+    sign: float
+    line: Tensor | float
+    corners: list[Kink]
+    of_corners: Rank | None
+    squares: list[Kink]
+    of_squares: Rank | None
 
-    def scaled(self, rows: slice, columns: slice) -> Tensor:
-        """A block in float64."""
-        return self.numbers[rows, columns].double() * self.scale
-
-
-def active_shares(pos: Side, neg: Side, where: float) -> tuple[Scaled, Scaled]:
-    """Return the share of the negatives t > s - where for each positive, and of those positives for each negative.
-
-    A negative at t = s - where counts one half.
-    """
-    order, ties = merge(pos, neg, where)
-    n, m = pos.scores.shape[1], neg.scores.shape[1]
-    if pos.shares is None and neg.shares is None:
-        before = counts_before(order, m)
-        if ties is None:
-            return Scaled(m - before[:, m:], 1 / m), Scaled(before[:, :m], 1 / n)
-        before *= 2  # so that halves stay whole
-        _halve(before, ties, m, torch.ones_like(ties.point, dtype=torch.int32))
-        return Scaled(2 * m - before[:, m:], 0.5 / m), Scaled(before[:, :m], 0.5 / n)
-    shares = torch.cat([neg.all_shares(), pos.all_shares()], 1)
-    before, of_neg = sums_before(order, m, shares)
-    if ties is not None:
-        _halve(before, ties, m, 0.5 * shares[ties.row, ties.point])
-    return Scaled(of_neg - before[:, m:], 1.0), Scaled(before[:, :m], 1.0)
-
-
-def _halve(before: Tensor, ties: Ties, m: int, half: Tensor) -> None:
-    """Count tied points one half: the merged order has them all after a negative and before a positive."""
-    negative = ties.point < m
-    of_neg = half.new_zeros(ties.runs).index_add_(0, ties.run, half * negative)
-    of_pos = half.new_zeros(ties.runs).index_add_(0, ties.run, half * ~negative)
-    before[ties.row, ties.point] += torch.where(negative, of_pos[ties.run], -of_neg[ties.run])
-
-
-def _squared_kink(pos: Side, neg: Side, kink: Kink) -> Sums:
-    """The sums for weight * max(0, t - u)^2, homogeneous of degree 2: its value is half the gradient times (t, u)."""
-    order, _ = merge(pos, neg, kink.where)
-    m = neg.scores.shape[1]
-    centre = centre_of(pos, neg)
-    points = torch.cat([neg.scores.double() - centre, pos.scores.double() - (centre + kink.where)], 1).gather(1, order)
-    equal = pos.shares is None and neg.shares is None
-    shares = None if equal else torch.cat([neg.all_shares(), pos.all_shares()], 1).gather(1, order)
-    per_neg, per_pos = 1 / m, 1 / pos.scores.shape[1]
-    slopes = torch.empty_like(points)
-    gradient = torch.empty_like(points, dtype=pos.scores.dtype)
-    value = torch.zeros_like(centre)
-    # A negative meets the positives before it, a positive the negatives after it: one pass forwards, one backwards.
-    for forward in (True, False):
-        seen, moment = torch.zeros_like(centre), torch.zeros_like(centre)
-        for rows, columns in blocks(order) if forward else reversed(list(blocks(order))):
-            x, negative = points[rows, columns], (order[rows, columns] < m).double()
-            share = negative * (per_neg - per_pos) + per_pos if shares is None else shares[rows, columns]
-            counted = share * ((1 - negative) if forward else negative)
-            weights, moments = (_running(part, forward) for part in (counted, counted * x))
-            edge = slice(-1, None) if forward else slice(0, 1)
-            weights += seen[rows]
-            moments += moment[rows]
-            seen[rows], moment[rows] = weights[:, edge], moments[:, edge]
-            slope = (x * weights).sub_(moments).mul_(share).mul_(2 * kink.weight)
-            if forward:
-                torch.mul(slope, negative, out=slopes[rows, columns])
+    def add_to(self, value: Tensor, centre: Tensor, dtype: torch.dtype) -> Tensor:
+        """Add this side's part to the value, and return its gradient."""
+        line = isinstance(self.line, Tensor) or bool(self.line)
+        flat = not (line or self.squares or any(kink.power for kink in self.corners))
+        gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.keys, dtype=dtype)
+        if flat and self.sign < 0:  # steps have no slope, and their value is the positives'
+            return gradient
+        mixture = centre.new_tensor(self._mixture())
+        for rows, columns in blocks(self.own.keys):
+            x, share = self.own.values(rows, columns) - centre[rows], self.own.share(rows, columns)
+            if self.of_corners is None:
+                slopes = torch.zeros_like(x)
             else:
-                slope = slope.mul_(1 - negative).add_(slopes[rows, columns])
-                value[rows] += 0.5 * (slope * x).sum(1, keepdim=True)
-                gradient[rows].scatter_(1, order[rows, columns], slope.to(gradient.dtype))
-    return value[:, 0], gradient[:, m:], gradient[:, :m]
+                slopes = self._corners(self.of_corners, mixture, value, x, share, rows, columns)
+            if flat:
+                continue
+            if line:
+                slopes += self.line[rows] if isinstance(self.line, Tensor) else self.line
+            slopes *= share
+            value[rows].add_(_inner(slopes, x))
+            for kink, twice in zip(self.squares, self.of_squares.twice if self.of_squares else (), strict=True):
+                slopes += self._square(kink, twice[rows, columns], value, x, share, rows)
+            _put_back(gradient[rows], self.own.index(rows, columns), slopes)
+        return gradient
+
+    def _mixture(self) -> list[list[float]]:
+        """What the share that a corner or step is active for adds to the slope; and, of the positives, to the value."""
+        slopes = [-kink.weight * kink.power for kink in self.corners]
+        return [slopes, [kink.weight * kink.where**kink.power for kink in self.corners]] if self.sign > 0 else [slopes]
+
+    def _corners(
+        self,
+        rank: Rank,
+        mixture: Tensor,
+        value: Tensor,
+        x: Tensor,
+        share: Tensor | float,
+        rows: slice,
+        columns: slice,
+    ) -> Tensor:
+        """The slopes of corners in a block; what corners and steps add to the value beside them is added."""
+        active = self.others.active(rank, rows, columns)
+        # Counts are mixed before they are scaled, so that equal ones cancel.
+        slopes, *values = (mixture @ active.flatten(1)).view(-1, *x.shape)
+        for part in values:
+            value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=self.others.unit)
+        scaled: Tensor = slopes.mul_(self.sign * self.others.unit)
+        return scaled
+
+    def _square(
+        self, kink: Kink, twice: Tensor, value: Tensor, x: Tensor, share: Tensor | float, rows: slice
+    ) -> Tensor:
+        """The slopes of a jump in curvature, in a block."""
+        shares, moments = self.others.met(twice, rows)
+        slopes: Tensor = shares.mul_(x - self.sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
+        value[rows].add_(_inner(slopes, x - kink.where if self.sign > 0 else x), alpha=0.5)
+        return slopes
 
 
-def _running(part: Tensor, forward: bool) -> Tensor:
-    """Return the sums up to each element, or from each on: not as a difference, which an outlier would spoil."""
-    return part.cumsum(1) if forward else part.flip(1).cumsum(1).flip(1)
+def _inner(x: Tensor, y: Tensor) -> Tensor:
+    """The inner product of each row, (k, 1)."""
+    return torch.bmm(x[:, None], y[:, :, None])[:, 0]
+
+
+def _put_back(gradient: Tensor, index: Tensor, slopes: Tensor) -> None:
+    """Return slopes to the places that their scores came from."""
+    slopes = slopes.to(gradient.dtype)
+    if gradient.device.type == "cpu" and len(gradient) == 1:
+        gradient.numpy()[0][index.numpy()[0]] = slopes.numpy()[0]  # twice as fast as scatter_
+    else:
+        gradient.scatter_(1, index, slopes)
+
+
+class _Others(NamedTuple):
+    """What a point meets of the other class: of the negatives those from its rank on, of the positives those up to it.
+
+    Sums (k, size + 1) of shares and of shares times (score - centre); shares are None where they are counts.
+    """
+
+    shares: Tensor | None
+    moments: Tensor | None
+    size: int
+    from_rank: bool
+
+    @classmethod
+    def of(cls, side: Ordered, centre: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+        """Add up from the end that points meet: a difference of sums an outlier would spoil."""
+
+        def running(part: Tensor) -> Tensor:
+            zero = torch.zeros_like(centre)
+            if from_rank:
+                return torch.cat([part.flip(1).cumsum(1).flip(1), zero], 1)
+            return torch.cat([zero, part.cumsum(1)], 1)
+
+        shares = None if side.shares is None else running(side.shares)
+        moments = running(_moments(side, centre)) if with_moments else None
+        return cls(shares, moments, side.keys.shape[1], from_rank)
+
+    @property
+    def unit(self) -> float:
+        """The share that ``active`` counts in."""
+        return 0.5 / self.size if self.shares is None else 0.5
+
+    def active(self, rank: Rank, rows: slice, columns: slice) -> Tensor:
+        """What each point of a block meets at each kink, in units; what lies exactly at the point counts one half."""
+        twice = rank.twice[:, rows, columns]
+        if self.shares is None:
+            return (2 * self.size - twice if self.from_rank else twice).double()
+        below = cast(Tensor, rank.below)[:, rows, columns]
+        shares = self.shares[rows].expand(len(twice), -1, -1)
+        return shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())
+
+    def met(self, twice: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+        """The share and the moment that each point meets, with some, all or none of what lies exactly at it."""
+        rank = twice >> 1
+        if self.shares is None:
+            shares = (self.size - rank if self.from_rank else rank).double().mul_(1 / self.size)
+        else:
+            shares = self.shares[rows].gather(1, rank.long())
+        return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
+
+
+def _moments(side: Ordered, centre: Tensor) -> Tensor:
+    moments = torch.empty_like(side.keys)
+    for rows, columns in blocks(side.keys):
+        torch.sub(side.values(rows, columns), centre[rows], out=moments[rows, columns])
+        moments[rows, columns] *= side.share(rows, columns)
+    return moments

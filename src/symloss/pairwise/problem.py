@@ -22,15 +22,13 @@ class Side:
     shares: Tensor | None = None
 
     @property
-    def total(self) -> Tensor:
-        """The sum of the shares, (k, 1): 1, or 0 where the class has no weight."""
-        if self.shares is None:
-            return self.scores.new_full((self.scores.shape[0], 1), float(self.scores.shape[1] > 0), dtype=torch.float64)
-        return self.shares.sum(1, keepdim=True)
+    def total(self) -> Tensor | float:
+        """The sum of the shares, a number or (k, 1): 1, or 0 where the class has no weight."""
+        return 1.0 if self.shares is None else self.shares.sum(1, keepdim=True)
 
-    def row(self, row: int) -> Side:
-        """One of the problems."""
-        return Side(self.scores[row : row + 1], None if self.shares is None else self.shares[row : row + 1])
+    def some(self, rows: slice | Tensor) -> Side:
+        """Some of the problems."""
+        return Side(self.scores[rows], None if self.shares is None else self.shares[rows])
 
     def without_strays(self) -> Side:
         """Scores without weight moved onto one that counts, where they can neither widen a range nor overflow."""
@@ -68,6 +66,11 @@ class Side:
             return torch.full_like(self.scores, 1.0 / self.scores.shape[1], dtype=torch.float64)
         return self.shares
 
+    @property
+    def equal_share(self) -> float:
+        """What sums of equal weights are to be multiplied by: 1 where weights are given."""
+        return 1.0 / self.scores.shape[1] if self.shares is None else 1.0
+
     def share(self, rows: slice, columns: slice) -> Tensor | float:
         """The shares of a block, as a number where they are all the same."""
         return 1.0 / self.scores.shape[1] if self.shares is None else self.shares[rows, columns]
@@ -76,7 +79,7 @@ class Side:
 def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
     """Cut (k, n) scores into blocks of whole rows, or of parts of one row; a GPU takes all at once."""
     k, n = scores.shape
-    if scores.device.type != "cpu" or k * n <= 2 * _BLOCK:
+    if in_one_block(scores):
         if k * n:
             yield slice(0, k), slice(0, n)
         return
@@ -84,3 +87,8 @@ def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
     for i in range(0, k, height):
         for j in range(0, n, _BLOCK):
             yield slice(i, min(i + height, k)), slice(j, min(j + _BLOCK, n))
+
+
+def in_one_block(*scores: Tensor) -> bool:
+    """Whether all of these are few enough to be worked on at once."""
+    return scores[0].device.type != "cpu" or sum(side.numel() for side in scores) <= 2 * _BLOCK

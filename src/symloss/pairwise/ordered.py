@@ -1,0 +1,253 @@
+"""Scores in increasing order, and where the shifted positives u = s - where fall among the negatives t."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from symloss.pairwise.problem import Side, blocks
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Places = NDArray[np.intp]
+
+# The float64 of a float32 has so many bits to spare: they carry the place that a score came from.
+_SPARE = (1 << 29) - 1
+_MOST = 1 << 30  # scores a row: twice their number is an int32
+# Scores a chunk when two sorted rows are merged, and the length from which that beats sorting and searching plainly.
+_CHUNK, _LONG = 1 << 15, 2048
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The scores of a class in increasing order, (k, n) in float64, their shares, and the places they came from.
+
+    Without ``places``, these fill the spare bits of ``keys``.
+    """
+
+    keys: Tensor
+    places: Tensor | None
+    shares: Tensor | None
+
+    def values(self, rows: slice, columns: slice) -> Tensor:
+        """The scores of a block."""
+        keys = self.keys[rows, columns]
+        return keys if self.places is not None else (keys.view(torch.int64) & ~_SPARE).view(torch.float64)
+
+    def index(self, rows: slice, columns: slice) -> Tensor:
+        """The places that the scores of a block came from."""
+        return (
+            self.keys[rows, columns].view(torch.int64) & _SPARE if self.places is None else self.places[rows, columns]
+        )
+
+    def share(self, rows: slice, columns: slice) -> Tensor | float:
+        """The shares of a block, as a number where they are all the same."""
+        return 1.0 / self.keys.shape[1] if self.shares is None else self.shares[rows, columns]
+
+    @property
+    def middle(self) -> Tensor:
+        """The median, (k, 1)."""
+        middle = self.keys.shape[1] // 2
+        return self.values(slice(None), slice(middle, middle + 1))
+
+
+def ordered(side: Side) -> Ordered:
+    """Sort the finite scores of a class."""
+    scores, shares = side.scores, side.shares
+    if scores.shape[1] >= _MOST:
+        raise ValueError(f"a class must have fewer than {_MOST} scores for a loss with kinks, got {scores.shape[1]}")
+    places: Tensor | None = None
+    if scores.device.type != "cpu":
+        keys, places = torch.sort(scores, dim=1)
+        keys = keys.double()
+    elif scores.dtype == torch.float32 and _LONG <= scores.shape[1] <= _SPARE:
+        keys = _packed_sort(scores)
+    else:
+        places = torch.from_numpy(scores.numpy().argsort(axis=1))
+        keys = scores.gather(1, places).double()
+    if shares is not None:
+        shares = shares.gather(1, Ordered(keys, places, None).index(slice(None), slice(None)))
+    return Ordered(keys, places, shares)
+
+
+def _packed_sort(scores: Tensor) -> Tensor:
+    """One sort of plain numbers, which NumPy does with vector instructions, ten times faster than torch.sort."""
+    keys = torch.empty_like(scores, dtype=torch.float64)
+    for rows, columns in blocks(scores):
+        block = keys[rows, columns]
+        block.copy_(scores[rows, columns]).add_(0.0)  # -0 is 0
+        block.view(torch.int64).bitwise_or_(torch.arange(columns.start, columns.stop, device="cpu"))
+    for row in keys.view(torch.int64).numpy():
+        _sort_bits(row)
+    return keys
+
+
+def _sort_bits(bits: NDArray[np.int64]) -> None:
+    """Sort floats by their bits, in place: 0 with a place in it is a denormal, which as a number may be flushed."""
+    bits.sort()
+    negative = int(np.searchsorted(bits, 0))
+    bits[:negative] = bits[:negative][::-1].copy()  # as integers, they come in the opposite order
+
+
+class Rank(NamedTuple):
+    """For each kink and point, twice the number of the other class below it, (kinks, k, n); one exactly at it is half.
+
+    ``below`` is the number without those, kept where the other class has weights.
+    """
+
+    twice: Tensor
+    below: Tensor | None
+
+
+def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
+    """Count, for each ``where``, the negatives t below each s - where, and the positives s - where below each t.
+
+    The comparison is exact, also where the subtraction rounds.
+    """
+    if pos.keys.device.type == "cpu" and pos.keys.shape[1] + neg.keys.shape[1] >= _LONG:
+        rows = [_merged(pos, neg, where, row) for where in wheres for row in range(len(pos.keys))]
+        if not any(row is None for row in rows):
+            twice_s, below_s, twice_t, below_t = (_stacked(part, len(wheres)) for part in zip(*rows, strict=True))
+            return Rank(cast(Tensor, twice_s), below_s), Rank(cast(Tensor, twice_t), below_t)
+    return _searched(pos, neg, wheres)
+
+
+def _stacked(rows: tuple[Integers | None, ...], kinks: int) -> Tensor | None:
+    if rows[0] is None:
+        return None
+    stacked = rows[0][None] if len(rows) == 1 else np.stack(cast(tuple[Integers, ...], rows))
+    return torch.from_numpy(stacked).view(kinks, -1, stacked.shape[1])
+
+
+def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
+    """By binary search; a negative's rank is its place among the ranks of the positives."""
+    s, t = (side.values(slice(None), slice(None)).expand(len(wheres), -1, -1) for side in (pos, neg))
+    t = t.contiguous()
+    where = torch.tensor(wheres, dtype=s.dtype, device=s.device)[:, None, None]
+    u = s - where
+    below, up_to = torch.searchsorted(t, u, out_int32=True), torch.searchsorted(t, u, right=True, out_int32=True)
+    if any(wheres):
+        dropped = _dropped(s, u, where)
+        below, up_to = torch.where(dropped > 0, up_to, below), torch.where(dropped < 0, below, up_to)
+    places = torch.arange(t.shape[-1], dtype=torch.int32, device=t.device).expand(t.shape).contiguous()
+    neg_below, neg_up_to = (torch.searchsorted(ends, places, right=True, out_int32=True) for ends in (up_to, below))
+    return Rank(below + up_to, below), Rank(neg_below + neg_up_to, neg_below)
+
+
+def _dropped(s: Any, u: Any, where: Any) -> Any:
+    """Return what rounding took from u = s - where (Knuth's two-sum): s - where is u plus this."""
+    back = u - s
+    return (s - (u - back)) - (where + back)
+
+
+def _merged(pos: Ordered, neg: Ordered, where: float, row: int) -> tuple[Integers | None, ...] | None:
+    """Return both ranks of one long row, merged chunk by chunk in the cache; None where rounding decides a tie."""
+    n, m = pos.keys.shape[1], neg.keys.shape[1]
+    ranks = [
+        (np.empty(size, np.int32), None if other.shares is None else np.empty(size, np.int32))
+        for size, other in ((n, neg), (m, pos))
+    ]
+    every = slice(_CHUNK, None, _CHUNK)
+    cuts = np.sort(np.concatenate([_row(pos, row, every) - where, _row(neg, row, every)]))
+    ends_s, ends_t = [*_first_from(pos, row, cuts, where), n], [*_first_from(neg, row, cuts, 0.0), m]
+    for a, b, c, d in zip([0, *ends_s], ends_s, [0, *ends_t], ends_t, strict=False):
+        found = _chunk(_row(pos, row, slice(a, b)), _row(neg, row, slice(c, d)), where, neg.places is None)
+        if found is None:
+            return None
+        for (twice, below), part, start, (low, high) in zip(
+            ranks, (slice(a, b), slice(c, d)), (c, a), found, strict=True
+        ):
+            np.add(low, high, out=twice[part], casting="unsafe")
+            twice[part] += 2 * start
+            if below is not None:
+                np.add(low, start, out=below[part], casting="unsafe")
+    return (*ranks[0], *ranks[1])
+
+
+def _places(count: int) -> Places:
+    """0, 1, 2, ..., kept, since it is needed for every chunk."""
+    return np.arange(count) if count > 2 * _CHUNK else _many_places(2 * _CHUNK)[:count]
+
+
+@cache
+def _many_places(count: int) -> Places:
+    places = np.arange(count)
+    places.setflags(write=False)
+    return places
+
+
+def _row(side: Ordered, row: int, columns: slice) -> Floats:
+    values: Floats = side.values(slice(row, row + 1), columns).numpy()[0]
+    return values
+
+
+def _first_from(side: Ordered, row: int, cuts: Floats, where: float) -> list[int]:
+    """Return the first place from which score - where is not below each cut: among a few, then between two of them."""
+    step = 256
+    places = []
+    for cut, after in zip(
+        cuts, np.searchsorted(_row(side, row, slice(None, None, step)) - where, cuts).tolist(), strict=True
+    ):
+        start = max(0, after - 1) * step
+        places.append(start + int(np.searchsorted(_row(side, row, slice(start, start + step)) - where, cut)))
+    return places
+
+
+def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Places, Places], ...] | None:
+    """Return, for s and for t, how many of the other are below, and how many up to it."""
+    u = s - where
+    from_u, tied = (_sort_tagged if tagged else _sort_runs)(u, t)
+    ranks_u, ranks_t = np.flatnonzero(from_u), np.flatnonzero(~from_u)
+    ranks_u -= _places(len(u))
+    ranks_t -= _places(len(t))
+    if not len(tied):
+        return (ranks_u, ranks_u), (ranks_t, ranks_t)
+    runs_u, runs_t = ((np.searchsorted(x, tied), np.searchsorted(x, tied, "right")) for x in (u, t))
+    members = _members(*runs_u)
+    if _dropped(s[members], u[members], where).any():
+        return None
+    return _with_ties(ranks_u, runs_u, runs_t), _with_ties(ranks_t, runs_t, runs_u)
+
+
+def _sort_tagged(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """Merge by a plain sort: t has spare bits, so an odd number is a u. Return which are, and the values that tie.
+
+    Making a u odd moves it past no t but one that it equals; then which comes first depends on their sign.
+    """
+    both = np.concatenate([t, u])
+    bits = both.view(np.int64)
+    bits[len(t) :] |= 1
+    _sort_bits(bits)
+    crossing = np.flatnonzero((bits[1:] ^ bits[:-1]) == 1)
+    from_u = (bits.astype(np.int8) & 1).view(np.bool_)
+    bits[crossing] &= -2
+    return from_u, both[crossing]
+
+
+def _sort_runs(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """The same by a stable sort, which takes linear time on two sorted runs, where t has no bit to spare."""
+    both = np.concatenate([t, u])
+    order = both.argsort(kind="stable")
+    both, from_u = both[order], order >= len(t)
+    return from_u, both[1:][(both[1:] == both[:-1]) & from_u[1:] & ~from_u[:-1]]
+
+
+def _with_ties(ranks: Places, runs: tuple[Places, Places], others: tuple[Places, Places]) -> tuple[Places, Places]:
+    """Set the ranks of the points in the runs: the other class's runs begin below them and end up to them."""
+    members, sizes = _members(*runs), runs[1] - runs[0]
+    below, up_to = ranks, ranks.copy()
+    below[members], up_to[members] = (np.repeat(end, sizes) for end in others)
+    return below, up_to
+
+
+def _members(start: Places, end: Places) -> Places:
+    """Return all places of the runs [start, end), one run after another."""
+    sizes = end - start
+    members: Places = np.arange(sizes.sum()) + np.repeat(end - sizes.cumsum(), sizes)
+    return members
