@@ -20,11 +20,11 @@ COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
 
 
 def times(path: Path) -> dict[tuple[str, str], dict[int, float]]:
-    """Milliseconds by (who, loss) and n; where a size was run twice, beside the sort counts."""
+    """Milliseconds by (who, loss) and n: ours beside the sort, others beside the matrix."""
     found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     with path.open() as file:
-        for row in sorted(csv.DictReader(file), key=lambda row: row["peer"] == "sort"):
-            if row["problems"] == "1" and row["peer"] != "none":
+        for row in csv.DictReader(file):
+            if row["problems"] == "1" and (row["who"] != "symloss" or row["peer"] == "sort"):
                 found[row["who"], row["loss"]][int(row["n"])] = 1e3 * float(row["seconds"])
     return found
 
@@ -56,12 +56,13 @@ def main(results: Path, target: Path) -> None:
         (results / f"pairwise_{device}.csv", title) for device, title in (("cpu", "one CPU thread"), ("cuda", "H200"))
     ]
     panels = [(path, title) for path, title in panels if path.exists()]
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.8), squeeze=False, sharey=True)
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 4.2), squeeze=False, sharey=True)
     for (path, title), plot in zip(panels, axes[0], strict=True):
         panel(plot, path, title)
     axes[0][0].set_ylabel("value and gradient, ms")
-    axes[0][0].legend(frameon=False, fontsize=7.5)
-    figure.tight_layout()
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.tight_layout(rect=(0, 0.13, 1, 1))
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, metadata={"Date": None})
 

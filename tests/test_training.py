@@ -170,4 +170,7 @@ def test_a_gpu_agrees_with_the_cpu():
     X, y = problem(trials=3)
     settings = {"hidden_units": 20, "epochs": 5, "batch_size": 25, "weight_decay": 0.05}
     cpu, cuda = (train(X.to(device), y.to(device), BOTH, [0, 1, 2], **settings) for device in ("cpu", "cuda"))
-    assert_alike(cuda.cpu(), cpu)
+    # Adam makes whole steps of the rounding of gradients that are zero, so parameters may differ where scores do not.
+    found, expected = (stack.cpu()(X.repeat(len(BOTH), 1, 1)).detach() for stack in (cuda, cpu))
+    found, expected = (scores - scores.mean(1, keepdim=True) for scores in (found, expected))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0.02)

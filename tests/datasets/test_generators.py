@@ -12,7 +12,7 @@ def test_twonorm_and_waveform_are_drawn_where_there_is_no_file(register, site):
     assert drawn.data.shape == (7400, 20)
     assert drawn.origin == "Breiman's generator, random_state=0"
     np.testing.assert_array_equal(drawn.data, make_twonorm(random_state=0).data)
-    waveform = load("waveform", negative="1", download=False)
+    waveform = load("waveform", negative="2", download=False)
     assert set(waveform.labels.tolist()) == {1, 2}
 
 

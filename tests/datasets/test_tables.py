@@ -55,7 +55,7 @@ def test_phoneme_twonorm_and_waveform(register, data_dir):
     waveform = load_small(
         register, data_dir, "waveform", b"".join(b"0.5," * 21 + b"%d\n" % label for label in (0, 1, 2))
     )
-    assert waveform.target.tolist() == [-1, -1, 1]
+    assert waveform.target.tolist() == [-1, 1, -1]
     assert waveform.labels.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="expected 6 columns, got 3"):
         load_small(register, data_dir, "phoneme", b"1,2,0\n")

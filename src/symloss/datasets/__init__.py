@@ -124,13 +124,13 @@ def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dat
 
 
 def make_waveform(n_samples: int = 5000, random_state: RandomState = None) -> Dataset:
-    """Draw waveform (Breiman et al., 1984): noisy mixtures of two of three waves at 21 points; class 2 is positive.
+    """Draw waveform (Breiman et al., 1984): noisy mixtures of two of three waves at 21 points; class 1 is positive.
 
     Examples
     --------
     >>> drawn = make_waveform(1000, random_state=0)
     >>> drawn.data.shape, sorted(set(zip(drawn.labels.tolist(), drawn.target.tolist())))
-    ((1000, 21), [(0, -1), (1, -1), (2, 1)])
+    ((1000, 21), [(0, -1), (1, 1), (2, -1)])
     """
     table = generators.waveform(n_samples, np.random.default_rng(random_state))
     return _dataset(info("waveform"), table, None, _drawn(random_state))
