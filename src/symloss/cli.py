@@ -199,6 +199,9 @@ def reproduce_uci(
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core.")] = -1,
     device: Annotated[str, typer.Option(help="cpu, or cuda to train all trials of a cell at once.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
+    download: Annotated[
+        bool, typer.Option(help="Download data sets that are not here; without, twonorm and waveform are drawn.")
+    ] = True,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
     ] = None,
@@ -215,7 +218,7 @@ def reproduce_uci(
     chosen = [_find_loss(name, {}) for name in losses.split(",")] if losses else LOSSES
     cells = uci_cells(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
-    failed = _follow(run(folder, cells, chosen, _objectives(objectives), jobs, device), len(cells))
+    failed = _follow(run(folder, cells, chosen, _objectives(objectives), jobs, device, download), len(cells))
     if failed < len(cells):
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary

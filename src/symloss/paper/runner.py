@@ -17,7 +17,15 @@ import torch
 from symloss.losses import Loss
 from symloss.paper.experiment import label, run_cell
 from symloss.paper.protocol import NOISES, OBJECTIVES, PROTOCOLS, TRIALS, UCI_DATASETS, Settings
-from symloss.paper.results import Cell, Configuration, DamagedResult, cell_path, read_cell, write_cell
+from symloss.paper.results import (
+    Cell,
+    Configuration,
+    DamagedResult,
+    cell_path,
+    current_versions,
+    read_cell,
+    write_cell,
+)
 
 CHANCE = 50.0  # the score of a classifier that says nothing
 
@@ -93,6 +101,7 @@ def run(
     objectives: Sequence[str] = OBJECTIVES,
     jobs: int = 1,
     device: str = "cpu",
+    download: bool = True,
 ) -> Iterator[Outcome]:
     """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
 
@@ -110,6 +119,8 @@ def run(
         Processes, through joblib: also on a cluster, inside ``joblib.parallel_config``.
     device : str
         Where to train; anything but the CPU takes the cells one after another.
+    download : bool
+        Whether data sets that are not here may be downloaded; without, twonorm and waveform are drawn.
 
     Examples
     --------
@@ -133,12 +144,17 @@ def run(
             missing.append(configuration)
     # The longest first, so that no process is left with one at the end.
     missing.sort(key=lambda configuration: -_effort(configuration.dataset))
-    tasks = (delayed(run_and_write)(folder, cell, losses, objectives, device) for cell in missing)
+    tasks = (delayed(run_and_write)(folder, cell, losses, objectives, device, download) for cell in missing)
     yield from Parallel(n_jobs=jobs if device == "cpu" else 1, return_as="generator_unordered")(tasks)
 
 
 def run_and_write(
-    folder: Path, configuration: Configuration, losses: Sequence[Loss], objectives: Sequence[str], device: str
+    folder: Path,
+    configuration: Configuration,
+    losses: Sequence[Loss],
+    objectives: Sequence[str],
+    device: str = "cpu",
+    download: bool = True,
 ) -> Outcome:
     """Run one cell, or what its file lacks of it, and write it; an error becomes the outcome.
 
@@ -155,7 +171,7 @@ def run_and_write(
         cell = _kept(folder, configuration)
         have = {risk: dict(found) for risk, found in cell.scores.items()} if cell else {}
         lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
-        X, y = load_arrays(configuration.dataset)
+        X, y, source = load_arrays(configuration.dataset, download)
         found = run_cell(
             X,
             y,
@@ -175,7 +191,13 @@ def run_and_write(
         before = cell.seconds if cell else 0.0
         write_cell(
             folder,
-            Cell(**vars(configuration), scores=have, device=_device_name(device), seconds=round(before + seconds, 2)),
+            Cell(
+                **vars(configuration),
+                scores=have,
+                versions=current_versions() | {"data": source},
+                device=_device_name(device),
+                seconds=round(before + seconds, 2),
+            ),
         )
     except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
         return Outcome(configuration, time.perf_counter() - start, str(error) or type(error).__name__)
@@ -184,19 +206,21 @@ def run_and_write(
     return Outcome(configuration, seconds)
 
 
-def load_arrays(dataset: str) -> tuple[Any, Any]:
-    """Return X and y of a data set: by name, or from a function given as ``package.module:function``.
+def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
+    """Return X, y and where they are from: by name, or from a function given as ``package.module:function``.
 
     Examples
     --------
-    >>> X, y = load_arrays("symloss.datasets:make_twonorm")
-    >>> X.shape
-    (7400, 20)
+    >>> X, y, source = load_arrays("symloss.datasets:make_twonorm")
+    >>> X.shape, source
+    ((7400, 20), 'symloss.datasets:make_twonorm')
     """
+    source = dataset
     if ":" not in dataset:
         from symloss.datasets import load
 
-        found: Any = load(dataset)
+        found: Any = load(dataset, download=download)
+        source = "generator" if "generator" in found.origin else "official files"
     else:
         module, _, function = dataset.partition(":")
         if "" not in sys.path:
@@ -206,12 +230,12 @@ def load_arrays(dataset: str) -> tuple[Any, Any]:
         except (ImportError, AttributeError) as error:
             raise ValueError(f"cannot import {dataset}: {error}") from error
     if hasattr(found, "data") and hasattr(found, "target"):
-        return found.data, found.target
+        return found.data, found.target, source
     try:
         X, y = found
     except (TypeError, ValueError):
         raise ValueError(f"{dataset} must return X and y, got {type(found).__name__}") from None
-    return X, y
+    return X, y, source
 
 
 def _check_dataset(name: str) -> None:
