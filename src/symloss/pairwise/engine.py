@@ -129,7 +129,8 @@ def _rows(x: Tensor, batch: torch.Size) -> Tensor:
 def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """Return the gradients by pos and neg, scaled, in their shapes."""
     pos, neg, *gradients = ctx.saved_tensors
-    grad_pos, grad_neg = (grad.unsqueeze(-1) * gradient for gradient in gradients)
+    scale = grad.unsqueeze(-1) if grad.ndim else grad
+    grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
     if grad.ndim:
         grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
     if torch.is_grad_enabled():  # someone means to differentiate again
