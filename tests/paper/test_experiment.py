@@ -111,7 +111,7 @@ def test_a_training_that_diverges_has_no_score_and_spoils_no_other(data):
 
 def test_losses_of_one_name_are_refused(data):
     with pytest.raises(ValueError, match="different names, got barrier_hinge, barrier_hinge"):
-        run_cell(*data, 1.0, 0.0, [sl.BarrierHinge(), sl.BarrierHinge(b=10, r=1)])
+        run_cell(*data, 1.0, 0.0, [sl.BarrierHinge(), sl.BarrierHinge(b=200, r=50)])
 
 
 def test_features_are_standardised_on_the_training_points():

@@ -175,7 +175,7 @@ class Dataset:
     --------
     >>> from symloss.datasets import make_waveform
     >>> make_waveform(300, random_state=0)
-    Dataset('waveform': 300 x 21 float32, 115 positive)
+    Dataset('waveform': 300 x 21 float32, 95 positive)
     """
 
     name: str
