@@ -213,9 +213,12 @@ def reproduce_uci(
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
     from symloss.paper.runner import run, uci_cells
 
-    names = datasets.split(",") if datasets else UCI_DATASETS
+    names = _listed(datasets) if datasets else UCI_DATASETS
     noises = [_noise(pair) for pair in noise] if noise else NOISES
-    chosen = [_find_loss(name, {}) for name in losses.split(",")] if losses else LOSSES
+    chosen = [_find_loss(name, {}) for name in _listed(losses)] if losses else LOSSES
+    _check_device(device)
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of processes, or -1 for one a core; got 0")
     cells = uci_cells(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
     failed = _follow(run(folder, cells, chosen, _objectives(objectives), jobs, device, download), len(cells))
@@ -229,6 +232,19 @@ def reproduce_uci(
         raise typer.Exit(1)
 
 
+def _listed(names: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in names.split(",")))
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device} cannot be used: {str(error).splitlines()[0]}") from None
+
+
 def _noise(pair: str) -> tuple[float, float]:
     try:
         pi, pi_prime = (float(rate) for rate in pair.split(","))
@@ -240,10 +256,10 @@ def _noise(pair: str) -> tuple[float, float]:
 def _objectives(names: str) -> list[str]:
     from symloss.paper.protocol import OBJECTIVES
 
-    for name in names.split(","):
+    for name in _listed(names):
         if name not in OBJECTIVES:
             raise ValueError(f"--objectives must be of {', '.join(OBJECTIVES)}, got {name!r}")
-    return names.split(",")
+    return _listed(names)
 
 
 def _follow(outcomes: Iterable[Outcome], total: int) -> int:
@@ -270,7 +286,8 @@ def _follow(outcomes: Iterable[Outcome], total: int) -> int:
         task = bar.add_task("cells", total=total)
         for outcome in outcomes:
             failed += outcome.error is not None
-            bar.console.print(str(outcome), style="red" if outcome.error else None, highlight=False, soft_wrap=True)
+            text, style = " ".join(str(outcome).split()), "red" if outcome.error else None
+            bar.console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
             bar.advance(task)
     return failed
 
@@ -291,7 +308,7 @@ def compare(
 ) -> None:
     """Put results beside the paper's, cell by cell, and say how well they agree.
 
-    Example: [bold]symloss compare results --csv cells.csv --figures figures[/bold]
+    Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
     """
     from symloss.paper.compare import compare as compare_with_paper
     from symloss.paper.compare import comparison_csv, summary_json

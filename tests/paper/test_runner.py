@@ -1,9 +1,11 @@
 import json
+import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.paper.experiment import label, run_cell
 from symloss.paper.protocol import Settings
 from symloss.paper.results import Configuration, cell_path, read_cell, read_cells
 from symloss.paper.runner import load_arrays, run, run_and_write, uci_cells
@@ -93,9 +96,53 @@ def test_a_damaged_file_is_reported_and_run_again(tmp_path):
     assert json.loads(path.read_text())["scores"] == whole
 
 
+def test_two_runs_at_once_lose_nothing(tmp_path):
+    context = get_context("spawn")
+    processes = [context.Process(target=run_and_write, args=(tmp_path, cell(), [loss], ["auc"])) for loss in LOSSES]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert set(read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3)).scores["auc"]) == {"sigmoid", "hinge"}
+
+
+def test_scores_on_files_and_on_drawn_points_are_not_mixed(tmp_path):
+    list(run(tmp_path, [cell()], LOSSES[:1]))
+    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    source = json.loads(path.read_text())["versions"]["data"]
+    path.write_text(path.read_text().replace(f'"data": "{source}"', '"data": "elsewhere"'))
+    (outcome,) = run(tmp_path, [cell()], LOSSES)
+    assert outcome.error == f"its file has scores on data from elsewhere, and the data is now from {source}"
+
+
+def test_where_each_part_was_run(tmp_path):
+    list(run(tmp_path, [cell()], LOSSES[:1]))
+    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    path.write_text(path.read_text().replace('"device": "cpu"', '"device": "a GPU"'))
+    list(run(tmp_path, [cell()], LOSSES))
+    assert read_cell(path).device == "a GPU; cpu"
+
+
+def test_losses_of_the_same_name_are_told_apart(tmp_path):
+    class Sigmoid(sl.Loss):
+        def value(self, z):
+            return z**2
+
+    assert label(Sigmoid()) != label(sl.Sigmoid())
+    with pytest.raises(ValueError, match="losses must be different, got sigmoid, sigmoid"):
+        list(run(tmp_path, [cell()], [sl.Sigmoid(), sl.Sigmoid()]))
+
+
+def test_data_that_cannot_be_trained_on(tmp_path):
+    X, y = blobs()
+    for wrong, message in ((X[:, 0], "of shape (400,)"), (np.where(X > 2, np.nan, X), "with NaN or infinity")):
+        with pytest.raises(ValueError, match=re.escape(f"finite numbers, got one {message}")):
+            run_cell(wrong, y, 1.0, 0.0, LOSSES, settings=QUICK)
+
+
 def test_results_of_another_configuration_are_not_overwritten(tmp_path):
     list(run(tmp_path, [cell()], LOSSES))
-    with pytest.raises(ValueError, match="another seed; choose another folder"):
+    with pytest.raises(ValueError, match=r"another configuration \(seed\); choose another folder"):
         list(run(tmp_path, [cell(seed=1)], LOSSES))
 
 
@@ -104,7 +151,7 @@ def test_own_losses_and_data_sets(tmp_path):
     (outcome,) = run(tmp_path, [configuration], [Cubed()])
     assert outcome.error is None
     (found,) = read_cells(tmp_path).cells
-    assert min(found.scores["auc"]["cubed"]) > 80
+    assert min(found.scores["auc"][f"{__name__}:Cubed"]) > 80
     with pytest.raises(ValueError, match="must return X and y, got int"):
         load_arrays("time:time_ns")
 
@@ -112,9 +159,11 @@ def test_own_losses_and_data_sets(tmp_path):
 def test_a_cell_that_fails_stops_no_other_and_one_that_diverges_scores_as_chance(tmp_path):
     outcomes = list(run(tmp_path, [cell("nowhere:load"), cell()], LOSSES))
     assert sorted(outcome.error is None for outcome in outcomes) == [False, True]
-    with pytest.warns(UserWarning, match="exploding diverged in 2 of 2 trials, which score 50"):
+    with pytest.warns(UserWarning, match="Exploding diverged in 2 of 2 trials, which score 50"):
         run_and_write(tmp_path, cell("waveform"), [Exploding()], ["auc"], "cpu")
-    assert read_cell(cell_path(tmp_path, "waveform", 0.8, 0.3)).scores == {"auc": {"exploding": [50.0, 50.0]}}
+    assert read_cell(cell_path(tmp_path, "waveform", 0.8, 0.3)).scores == {
+        "auc": {f"{__name__}:Exploding": [50.0, 50.0]}
+    }
 
 
 def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
@@ -144,6 +193,8 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
         (["--noise", "0.3,0.6"], "pi"),
         (["--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
         (["--losses", "nothing"], "unknown loss 'nothing'"),
+        (["--jobs", "0"], "--jobs must be a number of processes"),
+        (["--device", "abacus"], "--device abacus cannot be used"),
         (["--protocol", "guessed"], "protocol must be one of matched, printed, got 'guessed'"),
     ],
 )

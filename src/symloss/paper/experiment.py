@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symloss import metrics
 from symloss.corruption import contaminated_split
-from symloss.losses import Loss
+from symloss.losses import CallableLoss, Loss, get_loss, list_losses
 from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
 from symloss.training import Objective, train
 
@@ -77,6 +77,9 @@ def run_cell(
     names = [label(loss) for loss in losses]
     if len(set(names)) < len(names):
         raise ValueError(f"losses must have different names, got {', '.join(names)}")
+    if np.ndim(X) != 2 or not np.isfinite(np.asarray(X, dtype=np.float64)).all():
+        what = "of shape " + str(np.shape(X)) if np.ndim(X) != 2 else "with NaN or infinity"
+        raise ValueError(f"X must be a table (n, d) of finite numbers, got one {what}")
     goals = [Objective(objective, loss) for objective in objectives for loss in losses]
     found: Scores = {objective: {name: [] for name in names} for objective in objectives}
     drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)]
@@ -92,19 +95,27 @@ def _score(objective: str, scores: Tensor, y_test: Tensor) -> float:
 
 
 def label(loss: Loss) -> str:
-    """Return what a loss is called in results: its name, or for other than its default parameters all of it.
+    """Return what a loss is called in results: its name if built in, else where it is from; and unusual parameters.
 
     Examples
     --------
-    >>> from symloss.losses import BarrierHinge
+    >>> from symloss.losses import BarrierHinge, CallableLoss
     >>> label(BarrierHinge()), label(BarrierHinge(b=10, r=1))
     ('barrier_hinge', 'BarrierHinge(b=10, r=1)')
+    >>> label(CallableLoss(math.cos))
+    'math:cos'
     """
+    if isinstance(loss, CallableLoss):
+        return f"{loss.function.__module__}:{loss.function.__qualname__}"
+    built_in = loss.name in list_losses() and type(loss) is type(get_loss(loss.name))
     try:
         usual = type(loss)() == loss
     except TypeError:  # it has parameters without defaults
         usual = False
-    return loss.name if usual else repr(loss)
+    parameters = "" if usual else repr(loss).removeprefix(type(loss).__name__)
+    if built_in:
+        return loss.name if usual else f"{type(loss).__name__}{parameters}"
+    return f"{type(loss).__module__}:{type(loss).__qualname__}{parameters}"
 
 
 class _Trial(NamedTuple):

@@ -8,11 +8,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 
 from symloss.losses import Loss
 from symloss.paper.experiment import label, run_cell
@@ -135,6 +136,9 @@ def run(
     from joblib import Parallel, delayed
 
     wanted = [label(loss) for loss in losses]
+    if len(set(wanted)) < len(wanted):
+        raise ValueError(f"losses must be different, got {', '.join(wanted)}")
+    folder.mkdir(parents=True, exist_ok=True)
     missing = []
     for configuration in configurations:
         cell = _kept(folder, configuration)
@@ -168,10 +172,13 @@ def run_and_write(
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
-        cell = _kept(folder, configuration)
-        have = {risk: dict(found) for risk, found in cell.scores.items()} if cell else {}
+        path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+        cell = _kept(folder, configuration, quietly=True)
+        have = cell.scores if cell else {}
         lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
         X, y, source = load_arrays(configuration.dataset, download)
+        if cell:
+            _check_source(cell, source)
         found = run_cell(
             X,
             y,
@@ -185,22 +192,22 @@ def run_and_write(
             configuration.dataset,
             device,
         )
-        for risk, scores in found.items():
-            have[risk] = have.get(risk, {}) | {name: _or_chance(name, values) for name, values in scores.items()}
         seconds = time.perf_counter() - start
-        before = cell.seconds if cell else 0.0
-        write_cell(
-            folder,
-            Cell(
-                **vars(configuration),
-                scores=have,
-                versions=current_versions() | {"data": source},
-                device=_device_name(device),
-                seconds=round(before + seconds, 2),
-            ),
+        new = Cell(
+            **vars(configuration),
+            scores={
+                risk: {name: _or_chance(name, of) for name, of in scores.items()} for risk, scores in found.items()
+            },
+            versions=current_versions() | {"data": source},
+            device=_device_name(device),
+            seconds=round(seconds, 2),
         )
+        with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
+            kept = _kept(folder, configuration, quietly=True)
+            write_cell(folder, new if kept is None else _joined(kept, new))
     except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
-        return Outcome(configuration, time.perf_counter() - start, str(error) or type(error).__name__)
+        what = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
+        return Outcome(configuration, time.perf_counter() - start, what)
     finally:
         torch.set_num_threads(threads)
     return Outcome(configuration, seconds)
@@ -252,7 +259,26 @@ def _effort(dataset: str) -> float:
     return 60.0 + (info(dataset).dim if ":" not in dataset else 60)
 
 
-def _kept(folder: Path, configuration: Configuration) -> Cell | None:
+def _joined(old: Cell, new: Cell) -> Cell:
+    """Return a cell with the scores of both, and where each part was run."""
+    _check_source(old, new.versions["data"])
+    together = {risk: {**old.scores.get(risk, {}), **new.scores.get(risk, {})} for risk in {**old.scores, **new.scores}}
+    versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
+    device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
+    return replace(old, scores=together, versions=versions, device=device, seconds=seconds)
+
+
+def _check_source(cell: Cell, source: str) -> None:
+    """Refuse to put scores on official files and on drawn points into one cell."""
+    if (before := cell.versions.get("data", "an unknown source")) != source:
+        raise ValueError(f"its file has scores on data from {before}, and the data is now from {source}")
+
+
+def _both(old: str, new: str) -> str:
+    return old if new in old.split("; ") else f"{old}; {new}"
+
+
+def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> Cell | None:
     """Return the cell's file, or None; of another configuration, it is an error, for it is not ours to overwrite."""
     path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
     if not path.exists():
@@ -260,12 +286,14 @@ def _kept(folder: Path, configuration: Configuration) -> Cell | None:
     try:
         cell = read_cell(path)
     except DamagedResult as error:
-        warnings.warn(f"{error}; its cell is run again", stacklevel=2)
+        if not quietly:
+            warnings.warn(f"{error}; its cell is run again", stacklevel=2)
         return None
     if cell.configuration != configuration:
         different = [key for key, value in vars(configuration).items() if getattr(cell, key) != value]
         raise ValueError(
-            f"{path} holds results with another {', '.join(different)}; choose another folder, or remove it"
+            f"{path} holds results of another configuration ({', '.join(different)}); "
+            "choose another folder, or remove it"
         )
     return cell
 
