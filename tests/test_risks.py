@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import symloss as sl
-from symloss.functional import MissingClassWarning, auc_risk, ber_risk
+from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_risk
 
 LOSSES = sl.list_losses()
 RISKS = [ber_risk, auc_risk]
@@ -385,3 +385,26 @@ def test_labels_that_do_not_fit_an_integer():
     with pytest.raises(ValueError, match="labels must be"):
         auc_risk(torch.zeros(2), np.array([2**64 - 1, 1], dtype=np.uint64))
     assert auc_risk(np.array([1, 0], dtype=np.longdouble), [1, 0], "zero_one") == 0
+
+
+def test_derivatives_of_the_auc_risk():
+    scores, target, weight = (
+        torch.randn(60, dtype=torch.float64, requires_grad=True),
+        torch.arange(60) % 3 == 0,
+        torch.rand(60),
+    )
+    (expected,) = torch.autograd.grad(auc_risk(scores, target, "logistic", weight), scores)
+    first, second = auc_derivatives(scores, target, "logistic", weight)
+    torch.testing.assert_close(first, expected)
+    step = 1e-4
+    for i in (0, 1, 2):
+        shift = step * (torch.arange(60) == i)
+        ahead, _ = auc_derivatives(scores.detach() + shift, target, "logistic", weight)
+        behind, _ = auc_derivatives(scores.detach() - shift, target, "logistic", weight)
+        assert second[i].item() == pytest.approx((ahead[i] - behind[i]).item() / (2 * step), rel=1e-5)
+    with pytest.warns(MissingClassWarning, match="derivatives"):
+        first, second = auc_derivatives(torch.randn(3), [1, 1, 1])
+    assert not first.any()
+    assert not second.any()
+    with pytest.raises(ValueError, match=r"scores must have shape \(n,\), got \(2, 3\)"):
+        auc_derivatives(torch.randn(2, 3), [1, 0, 1])

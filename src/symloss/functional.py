@@ -96,10 +96,7 @@ def auc_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     tensor(0.5000)
     """
     scores, positive, weight = _problem(scores, target, weight)
-    total_pos, total_neg = (
-        (side if weight is None else weight * side).sum(-1, keepdim=True) for side in (positive, ~positive)
-    )
-    _warn_if_missing(total_pos, total_neg, "the AUC risk is zero and has no gradient")
+    _warn_if_missing(*_totals(positive, weight), "the AUC risk is zero and has no gradient")
     shared = positive.reshape(-1, scores.shape[-1])[0] if positive.numel() else positive.new_zeros(scores.shape[-1])
     if concrete((positive == shared).all()):
         pos, neg = scores[..., shared], scores[..., ~shared]
@@ -142,6 +139,7 @@ def auc_derivatives(
     scores, positive, weight = _problem(scores, target, weight)
     if scores.ndim != 1:
         raise ValueError(f"scores must have shape (n,), got {tuple(scores.shape)}")
+    _warn_if_missing(*_totals(positive, weight), "the derivatives of the AUC risk are zero")
     w, v = (None, None) if weight is None else (weight[positive], weight[~positive])
     found = pairwise_derivatives(scores[positive].detach(), scores[~positive].detach(), loss, w, v)
     first, second = torch.empty_like(scores), torch.empty_like(scores)
@@ -169,6 +167,12 @@ def _problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, T
             f"target of shape {tuple(positive.shape)} does not fit scores of shape {tuple(scores.shape)}"
         ) from None
     return scores, positive, None if weight is None else check_weight(weight, scores)
+
+
+def _totals(positive: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the weight of the positives and of the negatives."""
+    pos, neg = ((side if weight is None else weight * side).sum(-1, keepdim=True) for side in (positive, ~positive))
+    return pos, neg
 
 
 def _warn_if_missing(total_pos: Tensor, total_neg: Tensor, consequence: str) -> None:
