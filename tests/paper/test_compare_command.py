@@ -99,4 +99,4 @@ def test_a_file_that_cannot_be_written_is_one_line(folder):
 
 
 def test_help_has_an_example():
-    assert "symloss compare results --csv cells.csv" in run("--help", columns=120).output
+    assert "symloss compare results/uci-matched --csv cells.csv" in run("--help", columns=120).output
