@@ -7,7 +7,6 @@ import json
 import math
 import platform
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from numbers import Real
@@ -270,37 +269,6 @@ def read_cells(folder: Path) -> Results:
         except DamagedResult as error:
             results.damaged.append(error)
     return results
-
-
-def find_cell(
-    folder: Path, configuration: Configuration, losses: Sequence[str], objectives: Sequence[str] = OBJECTIVES
-) -> Cell | None:
-    """Return a cell that is done already: the same configuration, and at least these losses for these objectives.
-
-    A damaged file counts as missing, with a warning.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> scores = {"auc": {"sigmoid": [90, 91]}}
-    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_cell(Path(folder), cell)
-    ...     for losses in (["sigmoid"], ["sigmoid", "hinge"]):
-    ...         print(find_cell(Path(folder), cell.configuration, losses, ["auc"]) is not None)
-    True
-    False
-    """
-    path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
-    if not path.exists():
-        return None
-    try:
-        cell = read_cell(path)
-    except DamagedResult as error:
-        warnings.warn(f"{error}; it counts as missing", stacklevel=2)
-        return None
-    has_all = all(loss in cell.scores.get(objective, {}) for objective in objectives for loss in losses)
-    return cell if has_all and cell.configuration == configuration else None
 
 
 def _cell(content: Any) -> Cell:
