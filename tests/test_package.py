@@ -16,12 +16,13 @@ import symloss as sl
 MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
 
 
-PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training", "symloss.estimators",
-          "symloss.datasets", "symloss.paper.tables", "symloss.paper.figures", "symloss.paper.files",
-          "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables",
-          "symloss.paper.markdown", "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol",
-          "symloss.paper.experiment", "symloss.paper.runner"]  # fmt: skip
+PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
+          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training",
+          "symloss.estimators", "symloss.datasets", "symloss.paper.tables", "symloss.paper.figures",
+          "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
+          "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
+          "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
+          "symloss.paper.runner"]  # fmt: skip
 
 
 def public_objects():
@@ -64,6 +65,8 @@ def test_names_that_other_programs_rely_on():
         "flip_labels",
         "BERClassifier",
         "AUCClassifier",
+        "BERClassifierCV",
+        "AUCClassifierCV",
     ]:
         assert hasattr(sl, name)
     for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",

@@ -33,14 +33,16 @@ from symloss.risks import AUCLoss, BERLoss
 
 if TYPE_CHECKING:
     from symloss import datasets, estimators
-    from symloss.estimators import AUCClassifier, BERClassifier
+    from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AUCClassifier",
+    "AUCClassifierCV",
     "AUCLoss",
     "BERClassifier",
+    "BERClassifierCV",
     "BERLoss",
     "BarrierHinge",
     "CallableLoss",
@@ -73,7 +75,7 @@ __all__ = [
 ]
 
 
-_ESTIMATORS = ("AUCClassifier", "BERClassifier")
+_ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
 
 
 def __getattr__(name: str) -> Any:

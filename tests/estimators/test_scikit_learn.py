@@ -2,7 +2,13 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symloss.estimators import AUCClassifier, BERClassifier
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
+
+POOL = [
+    ("linear", BERClassifier(threshold=0.0)),
+    ("logistic", AUCClassifier("logistic", threshold=0.0)),
+    ("trees", BERClassifier(model="trees", n_estimators=5, min_samples_leaf=2, random_state=0)),
+]
 
 ESTIMATORS = [
     BERClassifier(),
@@ -14,6 +20,8 @@ ESTIMATORS = [
     BERClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
     BERClassifier("squared", model="trees", n_estimators=10),
     AUCClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
+    BERClassifierCV(POOL, cv=3),
+    AUCClassifierCV(POOL[1:], cv=3),
 ]
 
 

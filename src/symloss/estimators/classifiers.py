@@ -74,7 +74,7 @@ class _Classifier(BinaryClassifier):
     def _choose_threshold(self, data: Training, seed: int) -> float:
         if self.threshold != "auto":
             return float(self.threshold)
-        if hasattr(self, "predict_proba"):
+        if self.model == "trees" or hasattr(self, "predict_proba"):
             return 0.0  # where eta is 1/2, were both classes equally frequent: the best by balanced accuracy
 
         def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
@@ -141,7 +141,7 @@ def _recovers_eta(classifier: _Classifier) -> bool:
 
 
 class BERClassifier(_Classifier):
-    """A classifier of least balanced error: with a symmetric loss, corrupted labels lead to the clean one (corollary 4).
+    """A classifier of least balanced error: with a symmetric loss, corrupted labels lead to it (corollary 4).
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class BERClassifier(_Classifier):
         The size of a perceptron, its training, and the number of perceptrons.
     threshold : "auto" or float
         Scores above it are predicted positive. By default it is chosen on out-of-fold scores by balanced accuracy on
-        the labels given, unless the loss recovers eta, and 0 is the threshold; a number saves fitting the folds.
+        the labels given; it is 0 for trees, and where the loss recovers eta. A number saves fitting the folds.
     cv : int, splitter or iterable
         The folds for the threshold.
     random_state : int or numpy RandomState, optional
@@ -209,7 +209,7 @@ class BERClassifier(_Classifier):
 
 
 class AUCClassifier(_Classifier):
-    """A ranker of largest AUC: with a symmetric loss, corrupted labels lead to the clean one (corollary 2).
+    """A ranker of largest AUC: with a symmetric loss, corrupted labels lead to it (corollary 2).
 
     Parameters
     ----------
