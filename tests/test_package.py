@@ -16,12 +16,13 @@ import symloss as sl
 MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
 
 
-PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.theory",
-          "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training", "symloss.datasets",
-          "symloss.paper.tables", "symloss.paper.figures", "symloss.paper.files", "symloss.paper.published",
-          "symloss.paper.results", "symloss.paper.boldface", "symloss.paper.compare", "symloss.paper.score_tables",
-          "symloss.paper.markdown", "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol",
-          "symloss.paper.experiment", "symloss.paper.runner"]  # fmt: skip
+PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
+          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training",
+          "symloss.estimators", "symloss.datasets", "symloss.paper.tables", "symloss.paper.figures",
+          "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
+          "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
+          "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
+          "symloss.paper.runner"]  # fmt: skip
 
 
 def public_objects():
@@ -62,6 +63,10 @@ def test_names_that_other_programs_rely_on():
         "contaminate",
         "contaminated_split",
         "flip_labels",
+        "BERClassifier",
+        "AUCClassifier",
+        "BERClassifierCV",
+        "AUCClassifierCV",
     ]:
         assert hasattr(sl, name)
     for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
@@ -82,13 +87,14 @@ def test_importing_needs_only_numpy_and_torch():
     assert result.stdout.strip() == "[] False"  # the compiler alone would double the time of import torch
 
 
-def test_the_data_sets_are_imported_on_first_use():
+def test_data_sets_and_estimators_are_imported_on_first_use():
     code = (
         "import sys, symloss as sl; print('symloss.datasets' in sys.modules, hasattr(sl, 'nonsense'));"
-        "print(sl.datasets.list_datasets()[0], 'symloss.datasets' in sys.modules)"
+        "print(sl.datasets.list_datasets()[0], 'symloss.datasets' in sys.modules);"
+        "print('sklearn' in sys.modules, sl.BERClassifier.__name__, 'sklearn' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["False", "False", "spambase", "True"]
+    assert result.stdout.split() == ["False", "False", "spambase", "True", "False", "BERClassifier", "True"]
 
 
 ORDER = [
@@ -103,6 +109,7 @@ ORDER = [
     "metrics",
     "models",
     "training",
+    "estimators",
     "datasets",
     "paper",
     "cli",

@@ -5,8 +5,7 @@ Sugiyama, ICML 2019).
 """
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symloss import corruption, functional, metrics, theory
 from symloss.corruption import contaminate, contaminated_split, flip_labels
@@ -33,12 +32,17 @@ from symloss.pairwise import pairwise_derivatives, pairwise_risk
 from symloss.risks import AUCLoss, BERLoss
 
 if TYPE_CHECKING:
-    from symloss import datasets
+    from symloss import datasets, estimators
+    from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUCClassifier",
+    "AUCClassifierCV",
     "AUCLoss",
+    "BERClassifier",
+    "BERClassifierCV",
     "BERLoss",
     "BarrierHinge",
     "CallableLoss",
@@ -59,6 +63,7 @@ __all__ = [
     "contaminated_split",
     "corruption",
     "datasets",
+    "estimators",
     "flip_labels",
     "functional",
     "get_loss",
@@ -70,8 +75,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Import the data sets on first use: most programs bring their own."""
-    if name == "datasets":
-        return importlib.import_module("symloss.datasets")
+_ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the data sets and the estimators, which need scikit-learn, on first use."""
+    if name in ("datasets", "estimators"):
+        return importlib.import_module(f"symloss.{name}")
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module("symloss.estimators"), name)
     raise AttributeError(f"module 'symloss' has no attribute {name!r}")

@@ -1,0 +1,6 @@
+"""scikit-learn estimators for corrupted binary labels."""
+
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV
+
+__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV"]

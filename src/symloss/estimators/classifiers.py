@@ -1,0 +1,237 @@
+"""Classifiers and rankers from corrupted labels, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from symloss.estimators.base import BinaryClassifier, Training
+from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.forest import fit_forest
+from symloss.estimators.linear import fit_linear
+from symloss.estimators.perceptrons import fit_perceptrons
+from symloss.estimators.threshold import choose_threshold
+from symloss.losses import Loss, LossLike, get_loss
+
+Array = NDArray[np.float64]
+MODELS = ("linear", "trees", "mlp")
+
+
+class Scorer(Protocol):
+    """A fitted model."""
+
+    def scores(self, X: Any) -> Array:
+        """Return the scores of the rows of X."""
+
+
+class _Classifier(BinaryClassifier):
+    _risk: ClassVar[str]
+
+    def __init__(
+        self,
+        loss: LossLike = "unhinged",
+        model: str = "linear",
+        *,
+        alpha: float = 0.01,
+        n_estimators: int = 200,
+        min_samples_leaf: int = 20,
+        hidden_units: int = 200,
+        epochs: int = 30,
+        n_seeds: int = 5,
+        threshold: str | float = "auto",
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.model = model
+        self.alpha = alpha
+        self.n_estimators = n_estimators
+        self.min_samples_leaf = min_samples_leaf
+        self.hidden_units = hidden_units
+        self.epochs = epochs
+        self.n_seeds = n_seeds
+        self.threshold = threshold
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
+        self._check_parameters()
+        data = self._training(X, y, sample_weight)
+        seed = self._seed()
+        self.scorer_ = self._fit_scorer(data.rows(np.flatnonzero(data.weight > 0)), seed)
+        self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
+        self.class_prior_ /= self.class_prior_.sum()
+        self.threshold_ = self._choose_threshold(data, seed)
+        return self
+
+    def _choose_threshold(self, data: Training, seed: int) -> float:
+        if self.threshold != "auto":
+            return float(self.threshold)
+        if self.model == "trees" or hasattr(self, "predict_proba"):
+            return 0.0  # where eta is 1/2, were both classes equally frequent: the best by balanced accuracy
+
+        def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
+            return self._fit_scorer(data.rows(rows), seed).scores(points)
+
+        scores = out_of_fold(scores_of, data.X, split(self.cv, *data, seed))
+        held_out = ~np.isnan(scores)
+        return choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
+
+    def _check_parameters(self) -> None:
+        if self.model not in MODELS:
+            raise ValueError(f"model must be one of {', '.join(MODELS)}, got {self.model!r}")
+        if isinstance(self.threshold, str) and self.threshold != "auto":
+            raise ValueError(f"threshold must be 'auto' or a number, got {self.threshold!r}")
+        if self.model == "linear" and not self.alpha > 0:
+            raise ValueError(f"alpha must be above 0 for a linear model, got {self.alpha!r}")
+        loss = self._loss()
+        if loss.name == "zero_one":
+            raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
+        if self.model == "trees" and loss.name not in ("unhinged", "squared"):
+            raise ValueError(
+                f"the average label of a leaf minimises the unhinged (in the leaf kernel) and the squared loss; "
+                f"model='trees' needs one of these, got {loss!r}"
+            )
+
+    def _loss(self) -> Loss:
+        return get_loss(self.loss)
+
+    def _fit_scorer(self, data: Training, seed: int) -> Scorer:
+        if self.model == "trees":
+            return fit_forest(
+                *data,
+                n_estimators=self.n_estimators,
+                min_samples_leaf=self.min_samples_leaf,
+                seed=seed,
+                n_jobs=self.n_jobs,
+            )
+        if self.model == "linear":
+            return fit_linear(*data, risk=self._risk, loss=self._loss(), alpha=self.alpha)
+        if (data.weight != data.weight[0]).any():
+            raise ValueError("model='mlp' does not take sample weights; use model='linear' or 'trees'")
+        return fit_perceptrons(
+            data.X,
+            data.positive,
+            risk=self._risk,
+            loss=self._loss(),
+            weight_decay=self.alpha,
+            hidden_units=self.hidden_units,
+            epochs=self.epochs,
+            n_seeds=self.n_seeds,
+            seed=seed,
+        )
+
+    def _scores(self, X: Any) -> Array:
+        return self.scorer_.scores(X)
+
+    def _allows(self) -> tuple[bool, bool]:
+        return self.model != "mlp", self.model == "trees"
+
+
+def _recovers_eta(classifier: _Classifier) -> bool:
+    properties = classifier._loss().properties
+    return properties is not None and properties.minimiser.recovers_eta
+
+
+class BERClassifier(_Classifier):
+    """A classifier of least balanced error: with a symmetric loss, corrupted labels lead to it (corollary 4).
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        The margin loss. With a symmetric one, the minimiser on corrupted labels is the one on clean labels. The trees
+        know two, which have the same scores: ``"unhinged"``, and ``"squared"``, which recovers eta.
+    model : {"linear", "trees", "mlp"}
+        Linear scores of standardised features, all points or pairs at once, to the optimum if the loss is convex;
+        extremely randomised trees with large leaves, which take missing values; or the mean of several perceptrons.
+    alpha : float
+        L2 penalty of the linear model, and the perceptrons' weight decay.
+    n_estimators, min_samples_leaf : int
+        The number of trees, and the fewest points in a leaf: the more noise, the larger.
+    hidden_units, epochs, n_seeds : int
+        The size of a perceptron, its training, and the number of perceptrons.
+    threshold : "auto" or float
+        Scores above it are predicted positive. By default it is chosen on out-of-fold scores by balanced accuracy on
+        the labels given; it is 0 for trees, and where the loss recovers eta. A number saves fitting the folds.
+    cv : int, splitter or iterable
+        The folds for the threshold.
+    random_state : int or numpy RandomState, optional
+        Seed of the folds, trees and perceptrons.
+    n_jobs : int, optional
+        Threads to grow trees with.
+
+    Attributes
+    ----------
+    classes_ : array of two labels
+        The second is the positive one.
+    threshold_ : float
+        Subtracted from the model's scores by ``decision_function``.
+    class_prior_ : array of two floats
+        Shares of the two labels, as observed.
+    scorer_
+        The fitted model.
+
+    Notes
+    -----
+    ``predict_proba`` exists where the loss recovers eta (logistic, exponential, squared, squared hinge, savage).
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> drawn = sl.datasets.make_twonorm(4000, random_state=0)
+    >>> X, y_noisy, X_test, y_test = sl.contaminated_split(
+    ...     drawn.data, drawn.target, pi=0.7, pi_prime=0.4, n_positive=500, n_negative=500, n_test=1000, random_state=0)
+    >>> classifier = BERClassifier(random_state=0).fit(X, y_noisy)
+    >>> bool(sl.metrics.balanced_accuracy(classifier.decision_function(X_test), y_test) > 0.93)
+    True
+    """
+
+    _risk: ClassVar[str] = "ber"
+
+    @available_if(_recovers_eta)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the *observed* labels, a column for each of ``classes_``; where the loss allows.
+
+        They are those of the labels that were given, noise and class balance included, not of the clean ones: the
+        inverse link of the scores, which both classes weigh the same in, set to the shares in ``class_prior_``.
+        """
+        minimiser = self._loss().properties.minimiser  # type: ignore[union-attr]
+        eta = minimiser.inverse(torch.from_numpy(self._scores(self._validated(X)))).numpy()
+        joint = np.stack([1 - eta, eta], 1) * self.class_prior_
+        return np.asarray(joint / joint.sum(1, keepdims=True))
+
+
+class AUCClassifier(_Classifier):
+    """A ranker of largest AUC: with a symmetric loss, corrupted labels lead to it (corollary 2).
+
+    Parameters
+    ----------
+    loss, model, alpha, n_estimators, min_samples_leaf, hidden_units, epochs, n_seeds
+        As in ``BERClassifier``; the loss is that of score differences, over all pairs of a positive and a negative.
+    threshold, cv, random_state, n_jobs
+        As in ``BERClassifier``. The AUC leaves the threshold free, so that ``predict`` rests on this choice.
+
+    Attributes
+    ----------
+    classes_, threshold_, class_prior_, scorer_
+        As in ``BERClassifier``.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> drawn = sl.datasets.make_twonorm(4000, random_state=0)
+    >>> X, y_noisy, X_test, y_test = sl.contaminated_split(
+    ...     drawn.data, drawn.target, pi=0.7, pi_prime=0.4, n_positive=500, n_negative=500, n_test=1000, random_state=0)
+    >>> ranker = AUCClassifier("barrier_hinge", alpha=0.1, random_state=0).fit(X, y_noisy)
+    >>> bool(sl.metrics.auc(ranker.decision_function(X_test), y_test) > 0.98)
+    True
+    """
+
+    _risk: ClassVar[str] = "auc"

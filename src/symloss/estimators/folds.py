@@ -1,0 +1,72 @@
+"""Folds, and scores of every point by a model that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Folds = list[tuple[Rows, Rows]]
+
+
+def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int) -> Folds:
+    """Return training and test rows of each fold, all of positive weight and with both classes to train on.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (training rows, test rows)
+        A number of folds is lowered to the size of the smaller class; a class of one point is never held out.
+    X, positive, weight
+        The data.
+    seed : int
+        Of the shuffle, if ``cv`` is a number.
+
+    Examples
+    --------
+    >>> train, test = split(2, None, np.array([True, False] * 2), np.ones(4), seed=0)[0]
+    >>> sorted([*train.tolist(), *test.tolist()])
+    [0, 1, 2, 3]
+    """
+    rows = np.flatnonzero(weight > 0)
+    folds: Iterable[tuple[Rows, Rows]]
+    if isinstance(cv, int):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds, got {cv}")
+        n_splits = min(cv, int(positive[rows].sum()), int((~positive[rows]).sum()))
+        if n_splits < 2:
+            return [(rows, rows)]
+        folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(rows, positive[rows])
+        return [(rows[train], rows[test]) for train, test in folds]
+    folds = check_cv(cv, positive, classifier=True).split(X, positive)
+    kept = [tuple(part[weight[part] > 0] for part in map(np.asarray, fold)) for fold in folds]
+    for k, (train, _) in enumerate(kept):
+        if len(np.unique(positive[train])) < 2:
+            raise ValueError(f"every fold must leave points of both classes to train on, got one class in fold {k}")
+    return [(train, test) for train, test in kept]
+
+
+def out_of_fold(scores_of: Callable[[Rows, Any], Array], X: Any, folds: Folds) -> Array:
+    """Return the score of every held-out point, NaN where no fold holds a point out.
+
+    Parameters
+    ----------
+    scores_of : callable
+        Fits on these rows and returns the scores of the points given.
+    X : array or sparse matrix
+        All points.
+    folds : list of (training rows, test rows)
+
+    Examples
+    --------
+    >>> out_of_fold(lambda rows, X: X[:, 0] + len(rows), np.zeros((3, 1)), [(np.array([0]), np.array([1, 2]))])
+    array([nan,  1.,  1.])
+    """
+    scores = np.full(X.shape[0], np.nan)
+    for train, test in folds:
+        scores[test] = scores_of(train, X[test])
+    return scores

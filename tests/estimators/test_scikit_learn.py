@@ -1,0 +1,30 @@
+"""scikit-learn's own checks, with no expected failures."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
+
+POOL = [
+    ("linear", BERClassifier(threshold=0.0)),
+    ("logistic", AUCClassifier("logistic", threshold=0.0)),
+    ("trees", BERClassifier(model="trees", n_estimators=5, min_samples_leaf=2, random_state=0)),
+]
+
+ESTIMATORS = [
+    BERClassifier(),
+    AUCClassifier(),
+    BERClassifier("logistic"),
+    BERClassifier("squared", alpha=0.1),
+    AUCClassifier("sigmoid", alpha=0.1),
+    AUCClassifier("barrier_hinge"),
+    BERClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
+    BERClassifier("squared", model="trees", n_estimators=10),
+    AUCClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
+    BERClassifierCV(POOL, cv=3),
+    AUCClassifierCV(POOL[1:], cv=3),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,128 @@
+"""The CV forms: what is chosen on noisy folds, what is averaged, and what clean score is expected."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import symloss as sl
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
+from symloss.estimators.base import Training
+from symloss.estimators.selection import default_candidates
+
+BOTH = [BERClassifierCV, AUCClassifierCV]
+POOL = [
+    ("linear", BERClassifier(threshold=0.0)),
+    ("nothing", DummyClassifier(strategy="uniform", random_state=0)),
+    ("bayes", GaussianNB()),
+    ("overfitted trees", AUCClassifier(model="trees", n_estimators=5, min_samples_leaf=1, random_state=0)),
+]
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    drawn = sl.datasets.make_twonorm(6000, random_state=0)
+    return sl.contaminated_split(
+        drawn.data.astype(float), drawn.target, pi=0.75, pi_prime=0.35, n_positive=400, n_negative=400, n_test=2000,
+        random_state=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_good_candidates_are_found_on_noisy_folds(noisy, kind):
+    X, y, X_test, y_test = noisy
+    chosen = kind(POOL, n_best=2, random_state=0).fit(X, y)
+    assert {member.name for member in chosen.members_} == {"linear", "bayes"}
+    results = chosen.cv_results_
+    assert results["candidate"] == [name for name, _ in POOL]
+    np.testing.assert_allclose(
+        np.mean([results[f"split{k}_test_score"] for k in range(5)], 0), results["mean_test_score"]
+    )
+    assert results["mean_test_score"][results["rank_test_score"] == 1] == results["mean_test_score"].max()
+    scores = chosen.decision_function(X_test)
+    assert sl.metrics.auc(scores, y_test) > 0.98
+    assert sl.metrics.balanced_accuracy(scores, y_test) > 0.93
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_average_is_that_of_standardised_scores(noisy, kind):
+    X, y = noisy[:2]
+    chosen = kind(POOL[:1], random_state=0).fit(X, y)
+    alone = BERClassifier(threshold=0.0).fit(X, y).decision_function(X)
+    found = chosen.decision_function(X)
+    np.testing.assert_allclose(np.corrcoef(alone, found)[0, 1], 1)
+    assert 0.8 < found.std() < 1.25
+
+
+@pytest.mark.parametrize(("kind", "metric"), [(BERClassifierCV, "balanced_accuracy"), (AUCClassifierCV, "auc")])
+def test_the_clean_score_is_estimated_from_noisy_labels(noisy, kind, metric):
+    X, y, X_test, y_test = noisy
+    chosen = kind(POOL[:1], pi=0.75, pi_prime=0.35, random_state=0).fit(X, y)
+    clean = getattr(sl.metrics, metric)(chosen.decision_function(X_test), y_test)
+    assert chosen.clean_score_.low <= clean <= chosen.clean_score_.high
+    convert = sl.metrics.clean_auc if metric == "auc" else sl.metrics.clean_balanced_accuracy
+    assert chosen.clean_score_.value == pytest.approx(min(1.0, convert(chosen.corrupted_score_, 0.75, 0.35)))
+    assert not hasattr(kind(POOL[:1]).fit(X, y), "clean_score_")
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_default_pool(kind):
+    drawn = sl.datasets.make_twonorm(1500, random_state=0)
+    X, y, X_test, y_test = sl.contaminated_split(
+        drawn.data, drawn.target, pi=0.8, pi_prime=0.3, n_positive=150, n_negative=150, n_test=600, random_state=0
+    )
+    chosen = kind(random_state=0, cv=2).fit(X, y)
+    assert len(chosen.members_) == 3
+    assert sl.metrics.auc(chosen.decision_function(X_test), y_test) > 0.97
+    copy = pickle.loads(pickle.dumps(chosen))
+    np.testing.assert_array_equal(copy.decision_function(X_test), chosen.decision_function(X_test))
+    again = kind(random_state=0, cv=2).fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(X_test), chosen.decision_function(X_test))
+
+
+def test_the_default_pool_holds_what_the_data_allows():
+    positive, ones = np.arange(300) % 2 == 1, np.ones(300)
+
+    def names(X, weight=ones):
+        pool = default_candidates(BERClassifier, Training(X, positive[: X.shape[0]], weight), 0, None)
+        return [name for name, estimator in pool if estimator.model != "trees"]
+
+    X = np.zeros((300, 2))
+    assert names(X) == ["linear", "mlp"]
+    assert names(X, np.arange(1.0, 301.0)) == ["linear"]
+    assert names(sparse.csr_matrix(X)) == ["linear"]
+    assert names(X[:100], ones[:100]) == ["linear"]
+    assert names(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == []
+
+
+def test_missing_values_with_the_default_pool(noisy):
+    X, y = noisy[0].copy(), noisy[1]
+    X[::5, 0] = np.nan
+    chosen = AUCClassifierCV(cv=2, random_state=0).fit(X, y)
+    assert np.isfinite(chosen.decision_function(X)).all()
+
+
+def test_a_loss_is_not_needed_for_labels_of_two_sets(noisy):
+    """PU learning: 1 is labelled, 0 unlabelled."""
+    drawn = sl.datasets.make_twonorm(3000, random_state=0)
+    X, y = sl.corruption.positive_unlabeled(
+        drawn.data, drawn.target, prior=0.4, n_labeled=100, n_unlabeled=600, random_state=0
+    )
+    chosen = AUCClassifierCV(POOL, n_best=1, random_state=0).fit(X, (y > 0).astype(int))
+    assert sl.metrics.auc(chosen.decision_function(drawn.data), drawn.target) > 0.97
+
+
+def test_wrong_parameters_are_named(noisy):
+    X, y = noisy[:2]
+    with pytest.raises(ValueError, match="both pi and pi_prime or neither"):
+        AUCClassifierCV(pi=0.8).fit(X, y)
+    with pytest.raises(ValueError, match="at least one"):
+        AUCClassifierCV([]).fit(X, y)
+    with pytest.raises(ValueError, match="n_best must be at least 1"):
+        AUCClassifierCV(n_best=0).fit(X, y)
+    with pytest.raises(ValueError, match="Only binary classification"):
+        AUCClassifierCV([("logistic", LogisticRegression())]).fit(X, np.arange(len(X)) % 3)
