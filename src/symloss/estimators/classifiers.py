@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, Training
-from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.folds import hold_out, out_of_fold, split
 from symloss.estimators.forest import fit_forest
-from symloss.estimators.linear import fit_linear
-from symloss.estimators.perceptrons import fit_perceptrons
+from symloss.estimators.kernel import fit_kernel
+from symloss.estimators.linear import Penalised, fit_linear
+from symloss.estimators.networks import NetworkScores, Schedule, build_networks, fit_networks
+from symloss.estimators.standardise import Standard
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
 
 Array = NDArray[np.float64]
-MODELS = ("linear", "trees", "mlp")
+MODELS = ("linear", "kernel", "trees", "mlp")
 
 
 class Scorer(Protocol):
@@ -34,38 +39,60 @@ class _Classifier(BinaryClassifier):
     def __init__(
         self,
         loss: LossLike = "unhinged",
-        model: str = "linear",
+        model: str | nn.Module | Callable[[int], nn.Module] = "linear",
         *,
         alpha: float = 0.01,
+        gamma: float = 1.0,
+        n_landmarks: int = 300,
         n_estimators: int = 200,
         min_samples_leaf: int = 20,
         hidden_units: int = 200,
-        epochs: int = 30,
         n_seeds: int = 5,
+        epochs: int = 30,
+        batch_size: int = 500,
+        learning_rate: float = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        device: str = "cpu",
         threshold: str | float = "auto",
         cv: Any = 5,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.model = model
         self.alpha = alpha
+        self.gamma = gamma
+        self.n_landmarks = n_landmarks
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
         self.hidden_units = hidden_units
-        self.epochs = epochs
         self.n_seeds = n_seeds
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.device = device
         self.threshold = threshold
         self.cv = cv
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
         self._check_parameters()
+        start = getattr(self, "scorer_", None) if self.warm_start else None
+        n_features = getattr(self, "n_features_in_", None)
         data = self._training(X, y, sample_weight)
+        if start is not None and n_features != self.n_features_in_:
+            raise ValueError(f"a warm start needs the {n_features} features of the last fit, got {self.n_features_in_}")
         seed = self._seed()
-        self.scorer_ = self._fit_scorer(data.rows(np.flatnonzero(data.weight > 0)), seed)
+        self.scorer_ = self._fit_scorer(data.rows(np.flatnonzero(data.weight > 0)), seed, start)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
@@ -85,12 +112,21 @@ class _Classifier(BinaryClassifier):
         return choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
 
     def _check_parameters(self) -> None:
-        if self.model not in MODELS:
-            raise ValueError(f"model must be one of {', '.join(MODELS)}, got {self.model!r}")
+        if self.model not in MODELS and not callable(self.model):
+            raise ValueError(
+                f"model must be one of {', '.join(MODELS)}, a torch module, or a function that makes one from the "
+                f"number of features, got {self.model!r}"
+            )
         if isinstance(self.threshold, str) and self.threshold != "auto":
             raise ValueError(f"threshold must be 'auto' or a number, got {self.threshold!r}")
-        if self.model == "linear" and not self.alpha > 0:
-            raise ValueError(f"alpha must be above 0 for a linear model, got {self.alpha!r}")
+        for name in ("gamma", "learning_rate", *(["alpha"] if self.model in ("linear", "kernel") else ())):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
+        for name in ("n_landmarks", "n_estimators", "hidden_units", "n_seeds", "epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
         loss = self._loss()
         if loss.name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
@@ -103,7 +139,12 @@ class _Classifier(BinaryClassifier):
     def _loss(self) -> Loss:
         return get_loss(self.loss)
 
-    def _fit_scorer(self, data: Training, seed: int) -> Scorer:
+    def _fit_scorer(self, data: Training, seed: int, start: Any = None) -> Scorer:
+        penalised = Penalised(self._risk, self._loss(), self.alpha)
+        if self.model == "linear":
+            return fit_linear(*data, penalised, start)
+        if self.model == "kernel":
+            return fit_kernel(*data, penalised, gamma=self.gamma, n_landmarks=self.n_landmarks, seed=seed, start=start)
         if self.model == "trees":
             return fit_forest(
                 *data,
@@ -111,28 +152,30 @@ class _Classifier(BinaryClassifier):
                 min_samples_leaf=self.min_samples_leaf,
                 seed=seed,
                 n_jobs=self.n_jobs,
+                start=start,
             )
-        if self.model == "linear":
-            return fit_linear(*data, risk=self._risk, loss=self._loss(), alpha=self.alpha)
-        if (data.weight != data.weight[0]).any():
-            raise ValueError("model='mlp' does not take sample weights; use model='linear' or 'trees'")
-        return fit_perceptrons(
-            data.X,
-            data.positive,
-            risk=self._risk,
-            loss=self._loss(),
-            weight_decay=self.alpha,
-            hidden_units=self.hidden_units,
-            epochs=self.epochs,
-            n_seeds=self.n_seeds,
-            seed=seed,
+        return self._fit_networks(data, seed, start)
+
+    def _fit_networks(self, data: Training, seed: int, start: NetworkScores | None) -> NetworkScores:
+        if start is None:
+            networks = build_networks(self.model, data.X.shape[1], self.hidden_units, self.n_seeds, seed)
+            standard = Standard.of(data.X, data.weight)
+        else:
+            networks, standard = copy.deepcopy(start)
+        validation = None
+        if self.early_stopping:
+            train, held_out = hold_out(data.positive, self.validation_fraction, seed)
+            data, validation = data.rows(train), data.rows(held_out)
+        schedule = Schedule(
+            self._risk, self._loss(), self.alpha, self.learning_rate, self.epochs, self.batch_size, self.patience
         )
+        return fit_networks(networks, standard, data, validation, schedule, seed=seed, device=self.device)
 
     def _scores(self, X: Any) -> Array:
         return self.scorer_.scores(X)
 
     def _allows(self) -> tuple[bool, bool]:
-        return self.model != "mlp", self.model == "trees"
+        return self.model in ("linear", "trees"), self.model == "trees"
 
 
 def _recovers_eta(classifier: _Classifier) -> bool:
@@ -148,22 +191,36 @@ class BERClassifier(_Classifier):
     loss : str, Loss or callable
         The margin loss. With a symmetric one, the minimiser on corrupted labels is the one on clean labels. The trees
         know two, which have the same scores: ``"unhinged"``, and ``"squared"``, which recovers eta.
-    model : {"linear", "trees", "mlp"}
-        Linear scores of standardised features, all points or pairs at once, to the optimum if the loss is convex;
-        extremely randomised trees with large leaves, which take missing values; or the mean of several perceptrons.
+    model : {"linear", "kernel", "trees", "mlp"}, nn.Module or callable
+        Linear scores of standardised features, or scores in the space of a Gaussian kernel: all points or pairs at
+        once, to the optimum if the loss is convex. Extremely randomised trees with large leaves, which take missing
+        values. The mean of several perceptrons. Or a network of your own: a copy of a module is trained from its
+        present weights; a callable makes a module from the number of features.
     alpha : float
-        L2 penalty of the linear model, and the perceptrons' weight decay.
+        L2 penalty of linear and kernel models, and the networks' weight decay.
+    gamma, n_landmarks : float, int
+        The kernel is exp(-gamma |x - x'|^2 / m) with m the mean squared distance of two standardised points; it is
+        spanned on so many points of the data (Nyström).
     n_estimators, min_samples_leaf : int
         The number of trees, and the fewest points in a leaf: the more noise, the larger.
-    hidden_units, epochs, n_seeds : int
-        The size of a perceptron, its training, and the number of perceptrons.
+    hidden_units, n_seeds : int
+        The size of a perceptron, and the number of perceptrons, or of networks that a callable makes.
+    epochs, batch_size, learning_rate
+        Training of networks, by AMSGrad.
+    early_stopping, validation_fraction, patience
+        Hold out so much of the data, stop training networks after so many epochs without a larger AUC on its labels,
+        corrupted as they are, and return to the best epoch.
+    device : str
+        Where networks are trained.
     threshold : "auto" or float
         Scores above it are predicted positive. By default it is chosen on out-of-fold scores by balanced accuracy on
         the labels given; it is 0 for trees, and where the loss recovers eta. A number saves fitting the folds.
     cv : int, splitter or iterable
         The folds for the threshold.
+    warm_start : bool
+        Whether the next fit goes on from the last: from its weights, or with the trees that are missing.
     random_state : int or numpy RandomState, optional
-        Seed of the folds, trees and perceptrons.
+        Seed of everything drawn.
     n_jobs : int, optional
         Threads to grow trees with.
 
@@ -213,9 +270,11 @@ class AUCClassifier(_Classifier):
 
     Parameters
     ----------
-    loss, model, alpha, n_estimators, min_samples_leaf, hidden_units, epochs, n_seeds
+    loss, model, alpha, gamma, n_landmarks, n_estimators, min_samples_leaf, hidden_units, n_seeds, epochs, batch_size
         As in ``BERClassifier``; the loss is that of score differences, over all pairs of a positive and a negative.
-    threshold, cv, random_state, n_jobs
+    learning_rate, early_stopping, validation_fraction, patience, device, warm_start, random_state, n_jobs
+        As in ``BERClassifier``.
+    threshold, cv
         As in ``BERClassifier``. The AUC leaves the threshold free, so that ``predict`` rests on this choice.
 
     Attributes

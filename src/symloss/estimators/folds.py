@@ -50,6 +50,25 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     return [(train, test) for train, test in kept]
 
 
+def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Return rows to train on and rows to validate on, a fraction of each class but at least one point of it.
+
+    Examples
+    --------
+    >>> train, validation = hold_out(np.array([True, False] * 10), 0.1, seed=0)
+    >>> len(train), len(validation)
+    (18, 2)
+    """
+    generator = np.random.default_rng(seed)
+    held_out = []
+    for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        if len(rows) < 2:
+            raise ValueError(f"early stopping needs two points of each class, got {len(rows)}")
+        held_out.append(generator.permutation(rows)[: min(max(round(fraction * len(rows)), 1), len(rows) - 1)])
+    validation = np.sort(np.concatenate(held_out))
+    return np.setdiff1d(np.arange(len(positive)), validation), validation
+
+
 def out_of_fold(scores_of: Callable[[Rows, Any], Array], X: Any, folds: Folds) -> Array:
     """Return the score of every held-out point, NaN where no fold holds a point out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ def fit_forest(
     min_samples_leaf: int,
     seed: int,
     n_jobs: int | None,
+    start: ForestScores | None = None,
 ) -> ForestScores:
     """Grow extremely randomised trees with large leaves on labels +1 and -1, both classes weighing the same.
 
@@ -57,6 +59,8 @@ def fit_forest(
         The fewest points in a leaf, counted as if both classes had the same size.
     seed, n_jobs
         As in scikit-learn.
+    start : ForestScores, optional
+        A forest to copy and to add the missing trees to.
 
     Examples
     --------
@@ -74,12 +78,14 @@ def fit_forest(
         )
     # Times the other class's total: whole weights stay whole, and sums of them exact.
     balanced = np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight
-    forest = ExtraTreesRegressor(
-        n_estimators,
+    forest = ExtraTreesRegressor() if start is None else copy.deepcopy(start.forest)
+    forest.set_params(
+        n_estimators=n_estimators,
         # Weighted points count as repeated ones, and rounding decides for no leaf.
         min_weight_fraction_leaf=min((1 - 1e-9) * min_samples_leaf / total, 0.5),
         max_features="sqrt",
         random_state=seed,
         n_jobs=n_jobs,
+        warm_start=start is not None,
     )
     return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced))

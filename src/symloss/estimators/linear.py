@@ -1,9 +1,9 @@
-"""Linear scores: the regularised risk of all points, or of all pairs, minimised by L-BFGS."""
+"""Linear scores of features: the regularised risk of all points, or of all pairs, minimised by L-BFGS."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -11,11 +11,41 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from symloss.estimators.standardise import Standard
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss
 
 Array = NDArray[np.float64]
 _MAX_ITER = 1000
+
+
+class Penalised(NamedTuple):
+    """What linear scores minimise: a risk plus alpha / 2 times the squared length of their weights.
+
+    Examples
+    --------
+    >>> from symloss.losses import Hinge
+    >>> Penalised("auc", Hinge(), 0.1).alpha
+    0.1
+    """
+
+    risk: str
+    loss: Loss
+    alpha: float
+
+
+class Features(Protocol):
+    """Features of n points, as a matrix F that can be multiplied."""
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+
+    def times(self, weights: Array) -> Array:
+        """Return F w."""
+
+    def transposed_times(self, by_scores: Array) -> Array:
+        """Return F' u."""
 
 
 class LinearScores(NamedTuple):
@@ -35,83 +65,117 @@ class LinearScores(NamedTuple):
         return np.asarray(X @ self.coef + self.intercept)
 
 
+class StandardFeatures(NamedTuple):
+    """Features in standard units: neither copied nor made dense, but centred and scaled within the products.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> StandardFeatures(X, Standard.of(X, np.ones(2))).times(np.array([3.0]))
+    array([-3.,  3.])
+    """
+
+    X: Any
+    standard: Standard
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self.X.shape[1])
+
+    def times(self, weights: Array) -> Array:
+        """Return F w."""
+        coef = weights / self.standard.scale
+        return np.asarray(self.X @ coef - self.standard.mean @ coef)
+
+    def transposed_times(self, by_scores: Array) -> Array:
+        """Return F' u."""
+        return np.asarray((self.X.T @ by_scores - self.standard.mean * by_scores.sum()) / self.standard.scale)
+
+
 def fit_linear(
-    X: Any,
-    positive: NDArray[np.bool_],
-    weight: Array,
-    *,
-    risk: str,
-    loss: Loss,
-    alpha: float,
+    X: Any, positive: NDArray[np.bool_], weight: Array, penalised: Penalised, start: LinearScores | None = None
 ) -> LinearScores:
-    """Minimise risk + alpha / 2 |w|^2 over the weights w of the standardised features, to the optimum if it is convex.
+    """Minimise a risk over linear scores of the standardised features, to the optimum if the loss is convex.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        Features; neither copied nor made dense: they are centred and scaled within the products.
+        Features.
     positive : array of n bool
         Labels.
     weight : array of n weights
         Weight k counts as k repetitions, in the means and deviations of the features too.
-    risk : {"ber", "auc"}
-        The balanced-error risk, or the AUC risk over all pairs.
-    loss : Loss
-        The margin loss.
-    alpha : float
-        The penalty, positive: without one, most losses have no minimiser on separable data, and unhinged never has.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If L-BFGS, whose line search finds strong Wolfe points, needs more than 1,000 iterations.
+    penalised : Penalised
+        The risk, and the penalty on the weights of the standardised features.
+    start : LinearScores, optional
+        Where to start.
 
     Examples
     --------
     >>> from symloss.losses import Logistic
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), risk="auc", loss=Logistic(), alpha=0.1)
+    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), Penalised("auc", Logistic(), 0.1))
     >>> bool(model.coef[0] > 0)
     True
     """
-    mean, scale = _mean_and_scale(X, weight)
+    standard = Standard.of(X, weight)
+    first = (
+        None if start is None else (start.coef * standard.scale, start.intercept + float(standard.mean @ start.coef))
+    )
+    weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
+    coef = weights / standard.scale
+    return LinearScores(coef, bias - float(standard.mean @ coef))
+
+
+def minimise_risk(
+    features: Features,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    penalised: Penalised,
+    start: tuple[Array, float] | None = None,
+) -> tuple[Array, float]:
+    """Return the weights of the features and the intercept of least risk, by L-BFGS with strong Wolfe steps.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If 1,000 iterations do not suffice.
+
+    Examples
+    --------
+    >>> from symloss.losses import Unhinged
+    >>> X = np.array([[-1.0], [1.0]])
+    >>> features = StandardFeatures(X, Standard.of(X, np.ones(2)))
+    >>> weights, _ = minimise_risk(features, np.array([False, True]), np.ones(2), Penalised("ber", Unhinged(), 0.5))
+    >>> weights
+    array([2.])
+    """
+    risk, loss, alpha = penalised
     function = auc_risk if risk == "auc" else ber_risk
-    labels, weights = torch.from_numpy(positive), torch.from_numpy(weight)
+    labels = torch.from_numpy(positive)
+    weights = None if (weight == weight[0]).all() else torch.from_numpy(weight)
 
     def objective(parameters: Array) -> tuple[float, Array]:
         w, b = parameters[:-1], parameters[-1]
-        coef = w / scale
-        scores = torch.from_numpy(X @ coef + (b - mean @ coef)).requires_grad_()
+        scores = torch.from_numpy(features.times(w) + b).requires_grad_()
         value = function(scores, labels, loss, weights)
         (by_scores,) = torch.autograd.grad(value, scores)
-        g = by_scores.numpy()
-        total = g.sum()
-        gradient = np.append((X.T @ g - mean * total) / scale + alpha * w, total)
+        u = by_scores.numpy()
+        gradient = np.append(features.transposed_times(u) + alpha * w, u.sum())
         return float(value.detach()) + 0.5 * alpha * float(w @ w), gradient
 
-    start = np.zeros(X.shape[1] + 1)
     found = minimize(
-        objective, start, method="L-BFGS-B", jac=True,
+        objective,
+        np.zeros(features.width + 1) if start is None else np.append(*start),
+        method="L-BFGS-B",
+        jac=True,
         options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-10},
-    )  # fmt: skip
+    )
     if found.nit >= _MAX_ITER:
         warnings.warn(
             f"{loss!r} at alpha = {alpha:g} is not minimised after {_MAX_ITER} iterations; raise alpha",
             ConvergenceWarning,
             stacklevel=2,
         )
-    coef = found.x[:-1] / scale
-    return LinearScores(coef, float(found.x[-1] - mean @ coef))
-
-
-def _mean_and_scale(X: Any, weight: Array) -> tuple[Array, Array]:
-    """Return the weighted mean and standard deviation of every feature; a constant feature has scale 1."""
-    share = weight / weight.sum()
-    mean = np.asarray(X.T @ share)
-    if isinstance(X, np.ndarray):
-        variance = np.einsum("i,ij,ij->j", share, X - mean, X - mean)
-    else:
-        variance = np.maximum(np.asarray(X.multiply(X).T @ share) - mean**2, 0.0)
-    scale = np.sqrt(variance)
-    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return mean, np.where(constant | (scale == 0), 1.0, scale)
+    return found.x[:-1], float(found.x[-1])

@@ -1,0 +1,56 @@
+"""Means and deviations of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_BLOCK = 2**20  # numbers that are worked on at a time
+
+
+class Standard(NamedTuple):
+    """The weighted mean and standard deviation of every feature; a constant feature has scale 1.
+
+    Examples
+    --------
+    >>> standard = Standard.of(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
+    >>> standard.apply(np.array([[4.0, 6.0]]))
+    array([[3., 1.]])
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: Any, weight: Array) -> Standard:
+        """Measure the features of an array, or of a sparse matrix, which stays sparse."""
+        share = weight / weight.sum()
+        mean = np.asarray(X.T @ share)
+        if isinstance(X, np.ndarray):
+            variance = sum(share[rows] @ (X[rows] - mean) ** 2 for rows in blocks(*X.shape))
+        else:
+            variance = np.maximum(np.asarray(X.multiply(X).T @ share) - mean**2, 0.0)
+        scale = np.sqrt(variance)
+        constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+        return cls(mean, np.where(constant | (scale == 0), 1.0, scale))
+
+    def apply(self, X: Array) -> Array:
+        """Return the rows of X in standard units."""
+        return np.asarray((X - self.mean) / self.scale)
+
+
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices of n rows that are small enough for a temporary array of this width.
+
+    Examples
+    --------
+    >>> list(blocks(5, 2**19))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
