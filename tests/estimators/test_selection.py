@@ -35,7 +35,7 @@ def noisy():
 @pytest.mark.parametrize("kind", BOTH)
 def test_good_candidates_are_found_on_noisy_folds(noisy, kind):
     X, y, X_test, y_test = noisy
-    chosen = kind(POOL, n_best=2, random_state=0).fit(X, y)
+    chosen = kind(POOL, temperature=0.5, random_state=0).fit(X, y)
     assert {member.name for member in chosen.members_} == {"linear", "bayes"}
     results = chosen.cv_results_
     assert results["candidate"] == [name for name, _ in POOL]
@@ -112,7 +112,7 @@ def test_a_loss_is_not_needed_for_labels_of_two_sets(noisy):
     X, y = sl.corruption.positive_unlabeled(
         drawn.data, drawn.target, prior=0.4, n_labeled=100, n_unlabeled=600, random_state=0
     )
-    chosen = AUCClassifierCV(POOL, n_best=1, random_state=0).fit(X, (y > 0).astype(int))
+    chosen = AUCClassifierCV(POOL, temperature=0, random_state=0).fit(X, (y > 0).astype(int))
     assert sl.metrics.auc(chosen.decision_function(drawn.data), drawn.target) > 0.97
 
 
@@ -122,7 +122,7 @@ def test_wrong_parameters_are_named(noisy):
         AUCClassifierCV(pi=0.8).fit(X, y)
     with pytest.raises(ValueError, match="at least one"):
         AUCClassifierCV([]).fit(X, y)
-    with pytest.raises(ValueError, match="n_best must be at least 1"):
-        AUCClassifierCV(n_best=0).fit(X, y)
+    with pytest.raises(ValueError, match="temperature must be at least 0"):
+        AUCClassifierCV(temperature=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
         AUCClassifierCV([("logistic", LogisticRegression())]).fit(X, np.arange(len(X)) % 3)

@@ -187,7 +187,8 @@ def fit_networks(
                 rows = torch.from_numpy(batch).to(device)
                 optimiser.zero_grad()
                 batch_weight = None if weights is None else weights[rows]
-                risk(networks(rows_on_device[rows]), labels[rows], schedule.loss, batch_weight).sum().backward()
+                value = risk(networks(rows_on_device[rows]), labels[rows], schedule.loss, batch_weight).sum()
+                torch.autograd.backward(value)
                 optimiser.step()
             networks.eval()
             if validation is not None and best.is_last(auc(fitted.scores(validation[0]), *validation[1:]), networks):

@@ -10,13 +10,17 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from rich.progress import track
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from symloss.estimators.base import BinaryClassifier, Training
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.folds import Folds, out_of_fold, split
+from symloss.estimators.differences import auc_parts, balanced_accuracy_parts, error_of_difference
+from symloss.estimators.folds import Folds, split
 from symloss.estimators.threshold import choose_threshold
 from symloss.metrics import (
     Estimate,
@@ -28,17 +32,26 @@ from symloss.metrics import (
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
+_LEAST_WEIGHT = 0.03
 
 
-class _Member(NamedTuple):
-    """A fitted candidate, and the mean and deviation of its out-of-fold scores, which bring scores to one scale."""
+class Member(NamedTuple):
+    """A fitted candidate, its weight in the average, and the mean and deviation of its out-of-fold scores.
+
+    Examples
+    --------
+    >>> Member("linear", BERClassifier(), 0.5, mean=0.0, scale=1.0).name
+    'linear'
+    """
 
     name: str
     estimator: Any
+    weight: float
     mean: float
     scale: float
 
     def scores(self, X: Any) -> Array:
+        """Return the candidate's scores on the scale that all members share."""
         return (_raw_scores(self.estimator, X) - self.mean) / self.scale
 
 
@@ -49,110 +62,199 @@ class _ClassifierCV(BinaryClassifier):
         self,
         candidates: Candidates | None = None,
         *,
-        n_best: int = 3,
+        temperature: float = 1.0,
         cv: Any = 5,
         pi: float | None = None,
         pi_prime: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.candidates = candidates
-        self.n_best = n_best
+        self.temperature = temperature
         self.cv = cv
         self.pi = pi
         self.pi_prime = pi_prime
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Score the candidates on folds of the labels given, and fit the best to all; weight k is k repetitions."""
         if (self.pi is None) != (self.pi_prime is None):
             raise ValueError(f"give both pi and pi_prime or neither, got {self.pi!r} and {self.pi_prime!r}")
-        if self.n_best < 1:
-            raise ValueError(f"n_best must be at least 1, got {self.n_best!r}")
+        if not self.temperature >= 0:
+            raise ValueError(f"temperature must be at least 0, got {self.temperature!r}")
         data = self._training(X, y, sample_weight)
         seed = self._seed()
         candidates = self._pool(data, seed)
         folds = split(self.cv, *data, seed)
-        scores = [_out_of_fold(estimator, data, folds) for _, estimator in candidates]
+        scores = self._out_of_fold([estimator for _, estimator in candidates], data, folds)
         self.cv_results_ = self._results([name for name, _ in candidates], scores, data, folds)
-        best = np.argsort(self.cv_results_["rank_test_score"], kind="stable")[: self.n_best].tolist()
+        weights = self.cv_results_["weight"]
+        best = np.flatnonzero(weights)[np.argsort(-weights[weights > 0], kind="stable")].tolist()
         used = np.flatnonzero(data.weight > 0)
-        self.members_ = [_member(candidates[k], scores[k], data, used) for k in best]
-        standardised = [(scores[k] - m.mean) / m.scale for k, m in zip(best, self.members_, strict=True)]
-        self._set_threshold(np.mean(standardised, 0), data)
+        all_rows = data.rows(used)
+        fitted = self._parallel("Fitting the best", [(_fitted, candidates[k][1], all_rows) for k in best])
+        self.members_ = [
+            Member(candidates[k][0], estimator, float(weights[k]), *_mean_and_scale(scores[k], data))
+            for k, estimator in zip(best, fitted, strict=True)
+        ]
+        standardised = [m.weight * (scores[k] - m.mean) / m.scale for k, m in zip(best, self.members_, strict=True)]
+        self._set_threshold(np.sum(standardised, 0), data)
         return self
+
+    def _out_of_fold(self, estimators: list[Any], data: Training, folds: Folds) -> Array:
+        """Return the scores (candidates, points) by candidates that have not seen the point; NaN if none is so."""
+        tasks = [
+            (_scores_of, estimator, data.rows(train), data.X[test]) for estimator in estimators for train, test in folds
+        ]
+        parts = self._parallel("Scoring candidates on folds", tasks)
+        scores = np.full((len(estimators), len(data.weight)), np.nan)
+        for k in range(len(estimators)):
+            for (_, test), part in zip(folds, parts[k * len(folds) :], strict=False):
+                scores[k, test] = part
+        return scores
+
+    def _parallel(self, title: str, tasks: list[tuple[Any, ...]]) -> list[Any]:
+        results = Parallel(self.n_jobs, return_as="generator")(delayed(f)(*args) for f, *args in tasks)
+        if not self.verbose:
+            return list(results)
+        return list(track(results, title, total=len(tasks), transient=True))
 
     def _pool(self, data: Training, seed: int) -> Candidates:
         if self.candidates is None:
-            return default_candidates(self._kind, data, seed, self.n_jobs)
+            return default_candidates(self._kind, data, seed)
         if not self.candidates:
             raise ValueError("candidates must hold at least one (name, estimator), got none")
+        names = [name for name, _ in self.candidates]
+        if len(set(names)) < len(names):
+            raise ValueError(f"candidates must have different names, got {', '.join(map(str, names))}")
         return [(name, clone(estimator)) for name, estimator in self.candidates]
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(np.mean([member.scores(X) for member in self.members_], 0))
+        return np.asarray(np.sum([member.weight * member.scores(X) for member in self.members_], 0))
 
     def _allows(self) -> tuple[bool, bool]:
         tags = [get_tags(estimator).input_tags for _, estimator in self.candidates or ()]
         return all(tag.sparse for tag in tags), all(tag.allow_nan for tag in tags)
 
-    def _set_threshold(self, scores: Array, data: Training) -> None:
+    def _set_threshold(self, averaged: Array, data: Training) -> None:
         """Choose the threshold on the average's out-of-fold scores, and say what score on clean labels to expect."""
-        held_out = ~np.isnan(scores)
-        scores, positive, weight = scores[held_out], data.positive[held_out], data.weight[held_out]
+        held_out = ~np.isnan(averaged)
+        scores, positive, weight = averaged[held_out], data.positive[held_out], data.weight[held_out]
         self.threshold_ = choose_threshold(scores, positive, weight)
+        self.oof_scores_ = averaged - self.threshold_
         self.corrupted_score_ = self._score(scores - self.threshold_, positive, weight)
         if self.pi is not None and self.pi_prime is not None:
             self.clean_score_ = self._clean(scores - self.threshold_, positive, self.pi, self.pi_prime)
 
-    def _results(self, names: list[str], scores: list[Array], data: Training, folds: Folds) -> dict[str, Any]:
-        by_fold = np.array([self._fold_scores(s, data, folds) for s in scores])
+    def _results(self, names: list[str], scores: Array, data: Training, folds: Folds) -> dict[str, Any]:
+        by_fold = np.array(
+            [
+                [self._score(of[test], data.positive[test], data.weight[test]) for _, test in folds]
+                for of in self._centred(scores, data)
+            ]
+        )
         mean = by_fold.mean(1)
         return {
             "candidate": names,
             **{f"split{k}_test_score": column for k, column in enumerate(by_fold.T)},
             "mean_test_score": mean,
             "std_test_score": by_fold.std(1),
+            "weight": self._weights(scores, mean, data, folds),
             "rank_test_score": np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1,
         }
 
-    def _fold_scores(self, scores: Array, data: Training, folds: Folds) -> list[float]:
-        return [self._score(scores[test], data.positive[test], data.weight[test]) for _, test in folds]
+    def _weights(self, scores: Array, mean: Array, data: Training, folds: Folds) -> Array:
+        """Weigh candidates by how many standard errors they fall short of the best; small weights become 0."""
+        rows = np.concatenate([test for _, test in folds])
+        parts = [
+            np.concatenate([self._parts(of[test], data.positive[test], data.weight[test]) for _, test in folds])
+            for of in self._centred(scores, data)
+        ]
+        best = int(np.argmax(mean))
+        labels, weight = data.positive[rows], data.weight[rows]
+        error = np.array([error_of_difference(part, parts[best], labels, weight) for part in parts])
+        short = np.divide(mean[best] - mean, error, out=np.zeros(len(mean)), where=error > 0)
+        if self.temperature == 0:
+            weights = (np.arange(len(mean)) == best).astype(float)
+        else:
+            weights = np.exp(-0.5 * (short / self.temperature) ** 2)
+        weights /= weights.sum()
+        weights[weights < _LEAST_WEIGHT] = 0.0
+        return np.asarray(weights / weights.sum())
+
+    def _centred(self, scores: Array, data: Training) -> Array:  # noqa: ARG002
+        """Return the candidates' scores less the threshold that each would have."""
+        return scores
 
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
+        raise NotImplementedError
+
+    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
         raise NotImplementedError
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
         raise NotImplementedError
 
 
-def default_candidates(
-    kind: type[BERClassifier | AUCClassifier], data: Training, seed: int, n_jobs: int | None
-) -> Candidates:
-    """Return the pool that a CV estimator chooses from: trees of four leaf sizes, a linear model, and perceptrons.
+def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training, seed: int) -> Candidates:
+    """Return the pool that a CV estimator chooses from: families of models from strongly to hardly regularised.
 
-    All are unhinged. Only trees take missing values; perceptrons take neither sparse features nor weights, and are left
-    out below 200 points.
+    The first ones average noise away, the last ones follow clean labels closely. Only trees and boosting take missing
+    values, only trees and linear models take sparse features.
 
     Examples
     --------
     >>> data = Training(np.zeros((300, 2)), np.arange(300) % 2 == 1, np.ones(300))
-    >>> [name for name, _ in default_candidates(AUCClassifier, data, seed=0, n_jobs=None)]
-    ['trees, leaves of 5', 'trees, leaves of 20', 'trees, leaves of 50', 'trees, leaves of 100', 'linear', 'mlp']
+    >>> for name, _ in default_candidates(AUCClassifier, data, seed=0):
+    ...     print(name)
+    trees, leaves of 50
+    trees, leaves of 20
+    trees, leaves of 5
+    trees, leaves of 1
+    boosting, 60 small trees
+    boosting, 100 trees
+    linear, unhinged
+    linear, logistic, alpha 1
+    linear, logistic, alpha 0.03
+    linear, logistic, alpha 0.001
+    kernel, logistic, gamma 0.3, alpha 0.005
+    kernel, logistic, gamma 1, alpha 0.0005
+    kernel, logistic, gamma 1, alpha 5e-05
     """
     common: dict[str, Any] = {"threshold": 0.0, "random_state": seed}
-    pool = [
-        (f"trees, leaves of {leaf}", kind(model="trees", min_samples_leaf=leaf, n_jobs=n_jobs, **common))
-        for leaf in (5, 20, 50, 100)
-    ]
     dense = isinstance(data.X, np.ndarray)
-    if dense and np.isnan(data.X).any():
-        return pool
-    pool.append(("linear", kind(model="linear", **common)))
-    if dense and len(data.weight) >= 200 and (data.weight == data.weight[0]).all():
-        pool.append(("mlp", kind(model="mlp", **common)))
+    pool: list[tuple[str, Any]] = [
+        (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
+        for leaf, trees in ((50, 300), (20, 300), (5, 100), (1, 100))
+    ]
+    if dense:
+        pool.append(("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, seed)))
+        pool.append(("boosting, 100 trees", _boosting(0.06, 100, 10, 20, seed)))
+        if np.isnan(data.X).any():
+            return pool
+    pool.append(("linear, unhinged", kind(**common)))
+    pool += [(f"linear, logistic, alpha {a:g}", kind("logistic", alpha=a, **common)) for a in (1.0, 0.03, 0.001)]
+    if dense:
+        pool += [
+            (f"kernel, logistic, gamma {g:g}, alpha {a:g}", kind("logistic", "kernel", gamma=g, alpha=a, **common))
+            for g, a in ((0.3, 5e-3), (1.0, 5e-4), (1.0, 5e-5))
+        ]
     return pool
+
+
+def _boosting(learning_rate: float, rounds: int, leaves: int, leaf: int, seed: int) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(
+        learning_rate=learning_rate,
+        max_iter=rounds,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=leaf,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )
 
 
 def _fitted(estimator: Any, data: Training) -> Any:
@@ -162,26 +264,21 @@ def _fitted(estimator: Any, data: Training) -> Any:
     return clone(estimator).fit(data.X, data.positive, sample_weight=data.weight)
 
 
+def _scores_of(estimator: Any, training: Training, points: Any) -> Array:
+    return _raw_scores(_fitted(estimator, training), points)
+
+
 def _raw_scores(estimator: Any, X: Any) -> Array:
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X))
     return np.asarray(estimator.predict_proba(X)[:, 1])
 
 
-def _out_of_fold(estimator: Any, data: Training, folds: Folds) -> Array:
-    def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
-        return _raw_scores(_fitted(estimator, data.rows(rows)), points)
-
-    return out_of_fold(scores_of, data.X, folds)
-
-
-def _member(candidate: tuple[str, Any], scores: Array, data: Training, used: NDArray[np.intp]) -> _Member:
-    """Fit a candidate to all points."""
-    name, estimator = candidate
-    held_out = used[~np.isnan(scores[used])]
+def _mean_and_scale(scores: Array, data: Training) -> tuple[float, float]:
+    held_out = ~np.isnan(scores)
     mean = np.average(scores[held_out], weights=data.weight[held_out])
     variance = np.average((scores[held_out] - mean) ** 2, weights=data.weight[held_out])
-    return _Member(name, _fitted(estimator, data.rows(used)), float(mean), float(np.sqrt(variance)) or 1.0)
+    return float(mean), float(np.sqrt(variance)) or 1.0
 
 
 class BERClassifierCV(_ClassifierCV):
@@ -190,10 +287,12 @@ class BERClassifierCV(_ClassifierCV):
     Parameters
     ----------
     candidates : list of (name, estimator), optional
-        Any scikit-learn classifiers with ``decision_function`` or ``predict_proba``; by default trees of four leaf
-        sizes, a linear model and perceptrons, all unhinged.
-    n_best : int
-        How many of the best candidates are averaged, each scaled by the deviation of its out-of-fold scores.
+        Any scikit-learn classifiers with ``decision_function`` or ``predict_proba``; by default trees, boosting,
+        linear and kernel models from strongly to hardly regularised.
+    temperature : float
+        Candidates are averaged, each scaled by the deviation of its out-of-fold scores, with weights
+        exp(-(d / temperature)^2 / 2), where d is how many standard errors of their difference it falls short of the
+        best; those below 3% are left out. 0 picks the best alone.
     cv : int, splitter or iterable
         The folds.
     pi, pi_prime : float, optional
@@ -201,14 +300,19 @@ class BERClassifierCV(_ClassifierCV):
     random_state : int or numpy RandomState, optional
         Seed of the folds and candidates.
     n_jobs : int, optional
-        Threads to grow trees with.
+        Processes to fit candidates with, through joblib: also on a cluster, inside ``joblib.parallel_config``.
+    verbose : bool
+        Whether to show progress.
 
     Attributes
     ----------
     cv_results_ : dict
-        Names of the candidates, their scores on each fold of the labels given, mean, deviation and rank.
+        Names of the candidates, their scores on each fold of the labels given, mean, deviation, weight and rank.
     members_ : list
-        The candidates averaged, best first, each with ``name`` and fitted ``estimator``.
+        The candidates averaged, best first, each with ``name``, ``weight`` and fitted ``estimator``.
+    oof_scores_ : array of n floats
+        What ``decision_function`` would have said of every point had it not been in the training data; NaN for
+        points that no fold holds out.
     corrupted_score_ : float
         The average's out-of-fold score on the labels given: balanced accuracy here, AUC for ``AUCClassifierCV``.
     clean_score_ : Estimate
@@ -224,20 +328,24 @@ class BERClassifierCV(_ClassifierCV):
     >>> X, y_noisy = sl.contaminate(
     ...     drawn.data, drawn.target, pi=0.8, pi_prime=0.3, n_positive=300, n_negative=300, random_state=0)
     >>> pool = [("linear", sl.BERClassifier()), ("trees", sl.BERClassifier(model="trees", n_estimators=20))]
-    >>> classifier = BERClassifierCV(pool, n_best=1, pi=0.8, pi_prime=0.3, random_state=0).fit(X, y_noisy)
+    >>> classifier = BERClassifierCV(pool, temperature=0, pi=0.8, pi_prime=0.3, random_state=0).fit(X, y_noisy)
     >>> classifier.members_[0].name, bool(classifier.clean_score_.high > 0.9)
     ('linear', True)
     """
 
     _kind: ClassVar[type[BERClassifier | AUCClassifier]] = BERClassifier
 
-    def _fold_scores(self, scores: Array, data: Training, folds: Folds) -> list[float]:
-        held_out = ~np.isnan(scores)
-        threshold = choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
-        return super()._fold_scores(scores - threshold, data, folds)
+    def _centred(self, scores: Array, data: Training) -> Array:
+        held_out = ~np.isnan(scores[0])
+        labels, weight = data.positive[held_out], data.weight[held_out]
+        thresholds = [choose_threshold(of[held_out], labels, weight) for of in scores]
+        return np.asarray(scores - np.array(thresholds)[:, None])
 
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
         return balanced_accuracy(scores, positive, weight)
+
+    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+        return balanced_accuracy_parts(scores, positive, weight)
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
         return estimate_clean_balanced_accuracy(scores, positive, pi, pi_prime)
@@ -248,12 +356,12 @@ class AUCClassifierCV(_ClassifierCV):
 
     Parameters
     ----------
-    candidates, n_best, cv, pi, pi_prime, random_state, n_jobs
+    candidates, temperature, cv, pi, pi_prime, random_state, n_jobs, verbose
         As in ``BERClassifierCV``.
 
     Attributes
     ----------
-    cv_results_, members_, corrupted_score_, clean_score_, classes_, threshold_
+    cv_results_, members_, oof_scores_, corrupted_score_, clean_score_, classes_, threshold_
         As in ``BERClassifierCV``, with the AUC as the score.
 
     Examples
@@ -263,7 +371,7 @@ class AUCClassifierCV(_ClassifierCV):
     >>> X, y_noisy = sl.contaminate(
     ...     drawn.data, drawn.target, pi=0.8, pi_prime=0.3, n_positive=300, n_negative=300, random_state=0)
     >>> pool = [(name, sl.AUCClassifier(name)) for name in ("unhinged", "logistic")]
-    >>> ranker = AUCClassifierCV(pool, n_best=1, random_state=0).fit(X, y_noisy)
+    >>> ranker = AUCClassifierCV(pool, temperature=0, random_state=0).fit(X, y_noisy)
     >>> ranker.members_[0].name
     'unhinged'
     """
@@ -272,6 +380,9 @@ class AUCClassifierCV(_ClassifierCV):
 
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
         return auc(scores, positive, weight)
+
+    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+        return auc_parts(scores, positive, weight)
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
         return estimate_clean_auc(scores, positive, pi, pi_prime)
