@@ -100,8 +100,10 @@ class _ClassifierCV(BinaryClassifier):
     def _set_threshold(self, scores: Array, data: Training) -> None:
         """Choose the threshold on the average's out-of-fold scores, and say what score on clean labels to expect."""
         held_out = ~np.isnan(scores)
+        everywhere = scores
         scores, positive, weight = scores[held_out], data.positive[held_out], data.weight[held_out]
         self.threshold_ = choose_threshold(scores, positive, weight)
+        self.oof_scores_ = everywhere - self.threshold_
         self.corrupted_score_ = self._score(scores - self.threshold_, positive, weight)
         if self.pi is not None and self.pi_prime is not None:
             self.clean_score_ = self._clean(scores - self.threshold_, positive, self.pi, self.pi_prime)
