@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -66,7 +67,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no CSV file: it is not text in UTF-8") from None
-    except (ValueError, pd.errors.ParserWarning, EOFError) as error:
+    except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from None
 
 
