@@ -187,7 +187,7 @@ def fit(
     pi_prime: Annotated[float | None, typer.Option(help="The same of the rows labelled negative.")] = None,
     max_categories: Annotated[int, typer.Option(help="The most distinct texts in a column.", min=2)] = 50,
     seed: Annotated[int, typer.Option(help="Seed of everything drawn.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads to grow trees with; -1 is one a core.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Fits at a time; -1 is one a core.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
@@ -205,7 +205,7 @@ def fit(
     check_extras()
     check_replaceable(out)
     if jobs == 0:
-        raise ValueError("--jobs must be a number of threads, or -1 for one a core; got 0")
+        raise ValueError("--jobs must be a number of fits, or -1 for one a core; got 0")
     dropped = [name for names in drop or () for name in _listed(names)]
     frame = read_table(data, text=[label])
     with _fit_progress() as progress:

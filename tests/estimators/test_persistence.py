@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 import symloss as sl
@@ -48,7 +49,7 @@ def data():
 def saved(data, tmp_path_factory):
     """A CV model with a forest and scikit-learn parts, to be copied and damaged."""
     folder = tmp_path_factory.mktemp("saved") / "model"
-    save(AUCClassifierCV(SMALL_POOL, n_best=4, cv=2, random_state=0).fit(*data), folder)
+    save(AUCClassifierCV(SMALL_POOL, cv=2, random_state=0).fit(*data), folder)
     return folder
 
 
@@ -107,7 +108,7 @@ def test_losses_and_probabilities(data, tmp_path, loss):
 @pytest.mark.parametrize("kind", BOTH_CV)
 def test_cv_estimators(data, tmp_path, kind):
     X, y = data
-    estimator = kind(SMALL_POOL, n_best=4, cv=2, pi=0.9, pi_prime=0.2, random_state=0).fit(X, y)
+    estimator = kind(SMALL_POOL, cv=2, pi=0.9, pi_prime=0.2, random_state=0).fit(X, y)
     again = there_and_back(estimator, tmp_path)
     np.testing.assert_array_equal(estimator.decision_function(X), again.decision_function(X))
     np.testing.assert_array_equal(estimator.predict(X), again.predict(X))
@@ -176,7 +177,7 @@ def test_networks_of_several_candidates(data, tmp_path):
     other = nn.Linear(3, 1)
     common = {"epochs": 1, "n_seeds": 1, "threshold": 0.0, "random_state": 0}
     pool = [("deep", BERClassifier(model=network, **common)), ("flat", BERClassifier(model=other, **common))]
-    estimator = BERClassifierCV(pool, n_best=2, cv=2, random_state=0).fit(X, y)
+    estimator = BERClassifierCV(pool, cv=2, random_state=0).fit(X, y)
     save(estimator, tmp_path / "model")
     again = load(tmp_path / "model", {"deep": network, "flat": other})
     np.testing.assert_array_equal(estimator.decision_function(X), again.decision_function(X))
@@ -371,19 +372,36 @@ def test_a_pickle_is_not_read(copy, tmp_path):
     assert not (tmp_path / "attacked").exists()
 
 
-def test_a_tree_that_points_outside_itself_is_refused(data, tmp_path):
+def _astray_forest(X, y):
+    forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
+    state = forest.estimators_[1].tree_.__getstate__()
+    state["nodes"]["left_child"][0] = 10**9
+    forest.estimators_[1].tree_.__setstate__(state)
+    return forest
+
+
+def _astray_feature(X, y):
+    tree = DecisionTreeClassifier().fit(X, y)
+    state = tree.tree_.__getstate__()
+    state["nodes"]["feature"][0] = 3
+    tree.tree_.__setstate__(state)
+    return make_pipeline(StandardScaler().fit(X), tree)
+
+
+def _astray_boosting(X, y):
+    boosting = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, y)
+    boosting._predictors[1][0].nodes["right"][0] = 10**9
+    return boosting
+
+
+@pytest.mark.parametrize("astray", [_astray_forest, _astray_feature, _astray_boosting])
+def test_a_tree_that_points_outside_itself_is_refused(data, copy, astray):
     import skops.io
 
-    estimator = AUCClassifier(model="trees", n_estimators=2, random_state=0).fit(*data)
-    save(estimator, tmp_path / "model")
-    tree = estimator.scorer_.forest.estimators_[0].tree_
-    state = tree.__getstate__()
-    state["nodes"]["left_child"][0] = 10**9
-    tree.__setstate__(state)
-    (tmp_path / "model" / "part0.skops").write_bytes(skops.io.dumps(estimator.scorer_.forest))
-    resign(tmp_path / "model", "part0.skops")
-    with pytest.raises(ValueError, match="a tree points outside itself"):
-        load(tmp_path / "model")
+    (copy / "part0.skops").write_bytes(skops.io.dumps(astray(data[0].to_numpy(), data[1])))
+    resign(copy, "part0.skops")
+    with pytest.raises(ValueError, match=r"part0.skops is damaged: a tree points outside itself"):
+        load(copy)
 
 
 def test_another_scikit_learn_is_warned_of_once_a_part(copy):

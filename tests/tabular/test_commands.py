@@ -67,7 +67,7 @@ def test_fit_says_what_it_did(folder):
     for line in (
         "label churn: 'yes' is positive (", "), the larger; 'no' is negative (", "150 rows, 5 columns as 9 features",
         "one-hot encoded: plan (3 categories), city (3 categories)", "dropped: unit (constant)",
-        "AUC on noisy folds", "trees, leaves of 20", "✓", "on the labels given, out of fold: 0.",
+        "AUC on noisy folds", "trees, leaves of 20", "weight", "on the labels given, out of fold: 0.",
         "AUC on clean labels, estimated: ", "% interval", "threshold: ", "scores.png",
     ):  # fmt: skip
         assert line in text
@@ -138,7 +138,8 @@ def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
     )
     assert (found["rows"], found["clean_score"]) == (150, None)
     assert any(note.startswith("missing values in income (") for note in found["notes"])
-    assert all(candidate["name"].startswith("trees") for candidate in found["candidates"])
+    assert not any("linear" in candidate["name"] for candidate in found["candidates"])
+    assert sum(candidate["weight"] for candidate in found["candidates"]) == pytest.approx(1)
     assert 0.5 < found["corrupted_score"] <= 1
     assert str(tmp_path / "m" / "model.json") in found["files"]
     lines = run("predict", tmp_path / "m", tmp_path / "data.parquet").stdout.splitlines()
@@ -210,7 +211,7 @@ def test_progress_reaches_the_estimator(frame, monkeypatch):
         (["--label", "churn", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),
         (["--label", "churn", "--drop", "who", "--pi", "0.8"], "give both pi and pi' or neither"),
         (["--label", "churn", "--pi", "0.2", "--pi-prime", "0.8"], "pi"),
-        (["--label", "churn", "--jobs", "0"], "--jobs must be a number of threads"),
+        (["--label", "churn", "--jobs", "0"], "--jobs must be a number of fits"),
     ],
 )
 def test_bad_input_to_fit(folder, tmp_path, arguments, message):

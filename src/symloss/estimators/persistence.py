@@ -20,6 +20,7 @@ from torch import Tensor
 
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.folders import whole_folder
+from symloss.estimators.intact import check_trees
 from symloss.estimators.stored import ESTIMATORS, MissingModelError, Reader, Writer
 
 FORMAT = "symloss model"
@@ -28,7 +29,11 @@ _MODEL, _TENSORS, _PART = "model.json", "tensors.safetensors", "part{}.skops"
 # Beyond scikit-learn's estimators, which skops knows. All of them hold numbers and text, and restore nothing else.
 _TRUSTED = {
     "sklearn.tree._tree.Tree",  # all that our forests need
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # boosting; older skops knows fewer of these
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     *(f"sklearn.model_selection._split.{name}" for name in ("KFold", "StratifiedKFold", "ShuffleSplit",
       "StratifiedShuffleSplit", "RepeatedKFold", "RepeatedStratifiedKFold")),
@@ -269,7 +274,9 @@ def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # one for each tree
-            return library.loads(content, trusted=sorted(_TRUSTED))
+            part = library.loads(content, trusted=sorted(_TRUSTED))
+            check_trees(part)
+            return part
     except Exception as error:
         raise _damaged(folder / name, error) from None
 

@@ -30,8 +30,14 @@ Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
 
 
-class _Member(NamedTuple):
-    """A fitted candidate, and the mean and deviation of its out-of-fold scores, which bring scores to one scale."""
+class Member(NamedTuple):
+    """A fitted candidate, and the mean and deviation of its out-of-fold scores, which bring scores to one scale.
+
+    Examples
+    --------
+    >>> Member("linear", BERClassifier(), mean=0.0, scale=1.0).name
+    'linear'
+    """
 
     name: str
     estimator: Any
@@ -39,6 +45,7 @@ class _Member(NamedTuple):
     scale: float
 
     def scores(self, X: Any) -> Array:
+        """Return the candidate's scores on the scale that all members share."""
         return (_raw_scores(self.estimator, X) - self.mean) / self.scale
 
 
@@ -177,13 +184,13 @@ def _out_of_fold(estimator: Any, data: Training, folds: Folds) -> Array:
     return out_of_fold(scores_of, data.X, folds)
 
 
-def _member(candidate: tuple[str, Any], scores: Array, data: Training, used: NDArray[np.intp]) -> _Member:
+def _member(candidate: tuple[str, Any], scores: Array, data: Training, used: NDArray[np.intp]) -> Member:
     """Fit a candidate to all points."""
     name, estimator = candidate
     held_out = used[~np.isnan(scores[used])]
     mean = np.average(scores[held_out], weights=data.weight[held_out])
     variance = np.average((scores[held_out] - mean) ** 2, weights=data.weight[held_out])
-    return _Member(name, _fitted(estimator, data.rows(used)), float(mean), float(np.sqrt(variance)) or 1.0)
+    return Member(name, _fitted(estimator, data.rows(used)), float(mean), float(np.sqrt(variance)) or 1.0)
 
 
 class BERClassifierCV(_ClassifierCV):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.ensemble import ExtraTreesRegressor
 from torch import Tensor, nn
 
 from symloss.estimators.base import BinaryClassifier
@@ -18,7 +17,7 @@ from symloss.estimators.forest import ForestScores
 from symloss.estimators.kernel import KernelScores
 from symloss.estimators.linear import LinearScores
 from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
-from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, _Member
+from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
 from symloss.estimators.standardise import Standard
 from symloss.losses import get_loss, list_losses
 from symloss.metrics import Estimate
@@ -35,7 +34,7 @@ _RECORDS: dict[str, Callable[..., Any]] = {
     "networks": NetworkScores,
     "standard": Standard,
     "estimate": Estimate,
-    "member": _Member,
+    "member": Member,
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
 
@@ -189,10 +188,7 @@ class Reader:
         raise ValueError(f"unknown kind of value {kind!r}")
 
     def _record(self, kind: str, content: dict[str, Any]) -> Any:
-        values = {key: self.value(part) for key, part in content.items()}
-        if kind == "forest":
-            _check_forest(values["forest"])
-        return _RECORDS[kind](**values)
+        return _RECORDS[kind](**{key: self.value(part) for key, part in content.items()})
 
     def _tuple(self, items: list[Any]) -> Any:
         return tuple(self.value(items))
@@ -365,20 +361,6 @@ def _move(estimator: BinaryClassifier) -> None:
     scorer, device = getattr(estimator, "scorer_", None), str(getattr(estimator, "device", "cpu"))
     if isinstance(scorer, NetworkScores) and device.startswith("cuda") and torch.cuda.is_available():
         scorer.networks.to(device)
-
-
-def _check_forest(forest: Any) -> None:
-    """Refuse trees that point outside themselves: they would be followed without a check."""
-    if not isinstance(forest, ExtraTreesRegressor):
-        raise ValueError(f"expected an ExtraTreesRegressor, got {type(forest).__name__}")
-    for grown in forest.estimators_:
-        tree = grown.tree_
-        left, right, feature = tree.children_left, tree.children_right, tree.feature
-        place, leaf = np.arange(tree.node_count), left == -1
-        inside = (left > place) & (right > place) & (left < len(place)) & (right < len(place))
-        known = (feature >= 0) & (feature < forest.n_features_in_)
-        if len(left) != len(place) or not (leaf | (inside & known)).all():
-            raise ValueError("a tree points outside itself")
 
 
 __all__ = ["ESTIMATORS", "MissingModelError", "Reader", "Writer"]

@@ -187,7 +187,7 @@ def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
     missing = {name: int(count) for name in numbers if (count := frame[name].isna().sum())}
     if missing:
         counts = (f"{name} ({count} rows)" for name, count in missing.items())
-        notes.append(f"missing values in {', '.join(counts)}: only trees are tried, which take them")
+        notes.append(f"missing values in {', '.join(counts)}: only models of trees are tried, which take them")
     names = [name for name in numbers if frame[name].dtype.kind in "iu" and len(frame) >= 100 and frame[name].is_unique]
     if names:
         notes.append(f"whole numbers, distinct in every row: {', '.join(names)}; drop with --drop what only names rows")

@@ -26,7 +26,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     """
     model = fitted.model
     estimator, results = model.estimator, model.estimator.cv_results_
-    chosen = {member.name for member in estimator.members_}
+    members = {member.name: member for member in estimator.members_}
+    equal = 1 / len(members)
     clean = getattr(estimator, "clean_score_", None)
     return {
         "score": "AUC" if isinstance(estimator, AUCClassifierCV) else "balanced accuracy",
@@ -36,7 +37,12 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "negative": model.labels[0],
         "positive": model.labels[1],
         "candidates": [
-            {"name": name, "mean": float(mean), "sd": float(sd), "chosen": name in chosen}
+            {
+                "name": name,
+                "mean": float(mean),
+                "sd": float(sd),
+                "weight": float(getattr(members[name], "weight", equal)) if name in members else 0.0,
+            }
             for name, mean, sd in zip(
                 results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
             )
@@ -73,12 +79,12 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     table.add_column("candidate", overflow="fold")
     for column in (f"{found['score']} on noisy folds", "s.d."):
         table.add_column(column, justify="right")
-    table.add_column("chosen")
+    table.add_column("weight", justify="right")
     for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
-        mark = "[green]✓[/]" if candidate["chosen"] else ""
-        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", mark)
+        weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
+        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
-    chosen = sum(candidate["chosen"] for candidate in found["candidates"])
+    chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen}" if chosen > 1 else "the one chosen"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
     lines = [f"{found['score']} of {of} on the labels given, out of fold: {found['corrupted_score']:.3f}"]
