@@ -1,3 +1,5 @@
+import re
+
 import symloss
 
 project = "symloss"
@@ -19,3 +21,13 @@ numpydoc_show_class_members = False
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_title = "symloss"
+
+
+def _without_foreign_references(_app, _what, _name, _object, _options, lines):
+    """Inherited docstrings refer to sections of scikit-learn's documentation, which are not here."""
+    lines[:] = [re.sub(r":ref:`([^`<]+?) <[^`>]+>`", r"\1", line) for line in lines]
+
+
+def setup(app):
+    """Connect what changes docstrings."""
+    app.connect("autodoc-process-docstring", _without_foreign_references)

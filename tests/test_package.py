@@ -22,7 +22,7 @@ PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
-          "symloss.paper.runner"]  # fmt: skip
+          "symloss.paper.runner", "symloss.tabular"]  # fmt: skip
 
 
 def public_objects():
@@ -112,6 +112,7 @@ ORDER = [
     "estimators",
     "datasets",
     "paper",
+    "tabular",
     "cli",
 ]
 

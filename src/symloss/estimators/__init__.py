@@ -1,6 +1,7 @@
 """scikit-learn estimators for corrupted binary labels."""
 
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.persistence import load, save
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV
 
-__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV"]
+__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV", "load", "save"]

@@ -199,7 +199,7 @@ class BERClassifier(_Classifier):
     alpha : float
         L2 penalty of linear and kernel models, and the networks' weight decay.
     gamma, n_landmarks : float, int
-        The kernel is exp(-gamma |x - x'|^2 / m) with m the mean squared distance of two standardised points; it is
+        The kernel is ``exp(-gamma |x - x'|^2 / m)`` with m the mean squared distance of two standardised points; it is
         spanned on so many points of the data (Nyström).
     n_estimators, min_samples_leaf : int
         The number of trees, and the fewest points in a leaf: the more noise, the larger.

@@ -1,0 +1,366 @@
+"""Estimators and their values as JSON, tensors and scikit-learn parts: nothing that is loaded can name code to run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from symloss.estimators.base import BinaryClassifier
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.forest import ForestScores
+from symloss.estimators.kernel import KernelScores
+from symloss.estimators.linear import LinearScores
+from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
+from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
+from symloss.estimators.standardise import Standard
+from symloss.losses import get_loss, list_losses
+from symloss.metrics import Estimate
+from symloss.models import Layers, PerceptronStack
+
+ESTIMATORS: dict[str, type[BinaryClassifier]] = {
+    kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
+}
+# Plain records of values, by the names that files know them by.
+_RECORDS: dict[str, Callable[..., Any]] = {
+    "linear": LinearScores,
+    "kernel": KernelScores,
+    "forest": ForestScores,
+    "networks": NetworkScores,
+    "standard": Standard,
+    "estimate": Estimate,
+    "member": Member,
+}
+_NAMES = {kind: name for name, kind in _RECORDS.items()}
+
+
+class Writer:
+    """Turn values into JSON, where every object has one key that says what it is, and keep what JSON cannot hold.
+
+    Attributes
+    ----------
+    tensors : dict of Tensor
+        Arrays and network parameters.
+    parts : list
+        scikit-learn objects.
+
+    Examples
+    --------
+    >>> writer = Writer()
+    >>> writer.value({"scores": (np.zeros(2), math.inf)}, "scores")
+    {'dict': [['scores', {'tuple': [{'array': 'array0'}, {'float': 'inf'}]}]]}
+    >>> writer.tensors
+    {'array0': tensor([0., 0.], dtype=torch.float64)}
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.parts: list[tuple[str, Any]] = []
+
+    def value(self, value: Any, where: str, name: str | None = None) -> Any:
+        """Return a value as JSON; ``where`` it stands is for errors, ``name`` is that of the candidate around it."""
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, np.generic):
+            return {"scalar": [value.dtype.str, self.value(value.item(), where)]}
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) in _NAMES:
+            return self._record(value, where, name)
+        if type(value) in (list, tuple, dict):
+            return self._container(value, where, name)
+        return self._object(value, where, name)
+
+    def estimator(self, estimator: BinaryClassifier, where: str, name: str | None = None) -> Any:
+        """Return an estimator as JSON: its class, parameters, and whatever fitting has set."""
+        parameters = {
+            key: self._parameter(key, value, where, name) for key, value in estimator.get_params(deep=False).items()
+        }
+        fitted = {key: self.value(value, f"{where}.{key}") for key, value in vars(estimator).items() if _is_fitted(key)}
+        return {"estimator": {"class": type(estimator).__name__, "parameters": parameters, "fitted": fitted}}
+
+    def _parameter(self, key: str, value: Any, where: str, name: str | None) -> Any:
+        if key == "model" and not isinstance(value, str):
+            return {"own network": name}
+        if key == "loss" and not isinstance(value, str):
+            return _loss(value, where)
+        return self.value(value, f"{where}.{key}")
+
+    def _array(self, array: np.ndarray[Any, Any], where: str) -> Any:
+        if array.dtype.kind in "biuf" and array.dtype != np.longdouble:
+            native = np.array(array, array.dtype.newbyteorder("="), order="C")
+            return {"array": self._keep(torch.from_numpy(native))}
+        if array.dtype.kind in "UO" and array.ndim == 1:
+            items = [self.value(item, where) for item in array.tolist()]
+            return {"values": {"dtype": "object" if array.dtype.kind == "O" else array.dtype.str, "items": items}}
+        raise _unsaved(where, f"an array of dtype {array.dtype} and shape {array.shape}")
+
+    def _keep(self, tensor: Tensor) -> str:
+        key = f"array{len(self.tensors)}"
+        self.tensors[key] = tensor.detach().cpu().clone().contiguous()  # tied parameters, apart
+        return key
+
+    def _record(self, value: Any, where: str, name: str | None) -> Any:
+        name = getattr(value, "name", name)  # of a member
+        content = {key: self.value(getattr(value, key), f"{where}.{key}", name) for key in _fields(type(value))}
+        return {_NAMES[type(value)]: content}
+
+    def _container(self, value: Any, where: str, name: str | None) -> Any:
+        if isinstance(value, dict):
+            items = [(key, self.value(item, f"{where}[{key!r}]")) for key, item in value.items()]
+            return {"dict": [[self.value(key, where), item] for key, item in items]}
+        if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
+            name = value[0]  # of a candidate
+            return {"tuple": [name, self.value(value[1], f"{where}[{name!r}]", name)]}
+        items = [self.value(item, f"{where}[{k}]", name) for k, item in enumerate(value)]
+        return {"tuple": items} if isinstance(value, tuple) else items
+
+    def _object(self, value: Any, where: str, name: str | None) -> Any:
+        if type(value) in ESTIMATORS.values():
+            return self.estimator(value, where, name)
+        if isinstance(value, nn.Module):
+            return self._network(value, where)
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": self.value(value.get_state(legacy=True), where)}
+        if type(value).__module__.startswith("sklearn."):
+            self.parts.append((where, value))
+            return {"part": len(self.parts) - 1}
+        raise _unsaved(where, f"{value!r} of type {type(value).__module__}.{type(value).__qualname__}")
+
+    def _network(self, network: nn.Module, where: str) -> Any:
+        if isinstance(network, PerceptronStack):
+            sizes = {"features": network.n_features, "hidden_units": network.hidden_units}
+            return {"perceptrons": {**sizes, "rows": self._keep(network.rows)}}
+        if not isinstance(network, Ensemble):
+            raise _unsaved(where, f"a {type(network).__name__}")
+        state = network.state_dict()
+        for key, tensor in state.items():
+            if not isinstance(tensor, Tensor):
+                raise _unsaved(f"{where}.{key}", "extra state that is no tensor")
+        count = len(network.networks)
+        return {"own networks": {"count": count, "state": {key: self._keep(tensor) for key, tensor in state.items()}}}
+
+
+class Reader:
+    """Turn what a ``Writer`` has made back into values.
+
+    Parameters
+    ----------
+    tensors : dict of Tensor
+    part : callable
+        Returns the scikit-learn object of a number.
+    model : nn.Module, callable or dict of them, optional
+        The user's own network, or that of each candidate.
+
+    Examples
+    --------
+    >>> reader = Reader({"array0": torch.zeros(2)}, lambda number: None)
+    >>> reader.value({"tuple": [{"array": "array0"}, {"float": "inf"}]})
+    (array([0., 0.], dtype=float32), inf)
+    >>> reader.value({"os.system": "echo"})
+    Traceback (most recent call last):
+    ValueError: unknown kind of value 'os.system'
+    """
+
+    def __init__(self, tensors: dict[str, Tensor], part: Callable[[int], Any], model: Any = None) -> None:
+        self._tensors, self._part, self._model = tensors, part, model
+        self._own: Any = None  # the network of the estimator that is being read
+        self.asked_for_model = False
+
+    def value(self, stored: Any) -> Any:
+        """Return the value."""
+        if isinstance(stored, list):
+            return [self.value(item) for item in stored]
+        if not isinstance(stored, dict):
+            return stored
+        ((kind, content),) = stored.items()
+        if kind in _READERS:
+            return _READERS[kind](self, content)
+        if kind in _RECORDS:
+            return self._record(kind, content)
+        raise ValueError(f"unknown kind of value {kind!r}")
+
+    def _record(self, kind: str, content: dict[str, Any]) -> Any:
+        return _RECORDS[kind](**{key: self.value(part) for key, part in content.items()})
+
+    def _tuple(self, items: list[Any]) -> Any:
+        return tuple(self.value(items))
+
+    def _dict(self, items: list[Any]) -> Any:
+        return {self.value(key): self.value(item) for key, item in items}
+
+    def _float(self, text: str) -> Any:
+        return float(text)
+
+    def _scalar(self, content: list[Any]) -> Any:
+        dtype, value = content
+        return np.array(self.value(value), _plain_dtype(dtype))[()]
+
+    def _array(self, key: str) -> Any:
+        return np.array(self._tensors[key].numpy())
+
+    def _values(self, content: dict[str, Any]) -> Any:
+        items = self.value(content["items"])
+        array = np.empty(len(items), object if content["dtype"] == "object" else _plain_dtype(content["dtype"]))
+        array[:] = items
+        return array
+
+    def _random_state(self, content: Any) -> Any:
+        state = np.random.RandomState()
+        state.set_state(self.value(content))
+        return state
+
+    def _loss(self, content: dict[str, Any]) -> Any:
+        loss = get_loss(str(content["name"]), **self.value(content["parameters"]))
+        return type(loss) if content["is_class"] else loss
+
+    def _sklearn(self, number: int) -> Any:
+        return self._part(number)
+
+    def _estimator(self, content: dict[str, Any]) -> Any:
+        if content["class"] not in ESTIMATORS:
+            raise ValueError(f"unknown class {content['class']!r}; known classes: {', '.join(ESTIMATORS)}")
+        parameters = {key: self.value(value) for key, value in content["parameters"].items()}
+        estimator = ESTIMATORS[content["class"]](**parameters)
+        outer, self._own = self._own, parameters.get("model")
+        for key, value in content["fitted"].items():
+            if not _is_fitted(key):
+                raise ValueError(f"{key!r} is no name of a fitted attribute")
+            setattr(estimator, key, self.value(value))
+        self._own = outer
+        _move(estimator)
+        return estimator
+
+    def _own_network(self, name: str | None) -> Any:
+        self.asked_for_model = True
+        of = f" of candidate {name!r}" if name else ""
+        model = self._model.get(name) if isinstance(self._model, Mapping) else self._model
+        if model is None:
+            raise MissingModelError(
+                f"the network{of} is your own, whose code is not saved: give it again, as in load(folder, model=...)"
+                + (", or model={name: network, ...} for several candidates" if name else "")
+            )
+        if not callable(model):
+            raise MissingModelError(f"model must be a torch module or a function that makes one, got {model!r}")
+        return model
+
+    def _perceptrons(self, content: dict[str, Any]) -> Any:
+        rows, features, units = self._tensors[content["rows"]], content["features"], content["hidden_units"]
+        size = (features + 2) * units + 1
+        if rows.ndim != 2 or not size <= rows.shape[1] < size + 16:
+            raise ValueError(f"perceptrons {features}-{units}-1 do not have {rows.shape[-1]} parameters")
+        none = Layers(torch.zeros(features + 1, units), torch.zeros(1, units), torch.zeros(1))
+        return _with_state(PerceptronStack([none] * len(rows)), {"rows": rows})
+
+    def _own_networks(self, content: dict[str, Any]) -> Any:
+        state = {key: self._tensors[tensor] for key, tensor in content["state"].items()}
+        count = content["count"]
+
+        def build(n_features: int) -> nn.Module:
+            return _with_state(build_networks(self._own, n_features, 1, count, seed=0), state)
+
+        return build
+
+    def _networks(self, content: dict[str, Any]) -> Any:
+        standard, networks = self.value(content["standard"]), self.value(content["networks"])
+        return NetworkScores(networks if isinstance(networks, nn.Module) else networks(len(standard.mean)), standard)
+
+
+class MissingModelError(ValueError):
+    """A network of the user's own has to be given, or is not the one that was saved.
+
+    Examples
+    --------
+    >>> Reader({}, lambda number: None).value({"own network": None})
+    Traceback (most recent call last):
+    symloss.estimators.stored.MissingModelError: the network is your own, whose code is not saved: ...
+    """
+
+
+_READERS: dict[str, Callable[[Reader, Any], Any]] = {
+    "tuple": Reader._tuple,
+    "dict": Reader._dict,
+    "float": Reader._float,
+    "scalar": Reader._scalar,
+    "array": Reader._array,
+    "values": Reader._values,
+    "random_state": Reader._random_state,
+    "loss": Reader._loss,
+    "part": Reader._sklearn,
+    "estimator": Reader._estimator,
+    "own network": Reader._own_network,
+    "own networks": Reader._own_networks,
+    "perceptrons": Reader._perceptrons,
+    "networks": Reader._networks,  # a record, but the user's own module goes into it
+}
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _unsaved(where: str, what: str) -> ValueError:
+    return ValueError(
+        f"cannot save {where}: {what} can be stored neither as numbers and text nor as a scikit-learn part"
+    )
+
+
+def _loss(loss: Any, where: str) -> Any:
+    """Return a built-in loss, or its class, by name and parameters."""
+    kind = loss if isinstance(loss, type) else type(loss)
+    name = getattr(kind, "name", None)
+    if name not in list_losses() or type(get_loss(str(name))) is not kind:
+        raise ValueError(
+            f"cannot save {where}: its loss {loss!r} is your own, and only built-in losses can be stored by name "
+            f"({', '.join(list_losses())})"
+        )
+    parameters = [] if kind is loss else [list(parameter) for parameter in vars(loss).items()]
+    return {"loss": {"name": name, "is_class": kind is loss, "parameters": {"dict": parameters}}}
+
+
+def _plain_dtype(text: str) -> np.dtype[Any]:
+    dtype = np.dtype(text)
+    if dtype.kind not in "biufU":
+        raise ValueError(f"unknown type of numbers {text!r}")
+    return dtype
+
+
+def _with_state(networks: nn.Module, state: dict[str, Tensor]) -> nn.Module:
+    """Load parameters into networks that must have exactly these, for they are the user's own."""
+    expected = {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in networks.state_dict().items()}
+    found = {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in state.items()}
+    if expected != found:
+        differ = [key for key in {**expected, **found} if expected.get(key) != found.get(key)]
+        key = differ[0]
+        given, saved = (_shape(side.get(key)) for side in (expected, found))
+        raise MissingModelError(
+            f"model is not the network that was saved: {key.removeprefix('networks.')} is {given} in the model given "
+            f"and {saved} in the file ({len(differ)} of {len({**expected, **found})} parameters differ)"
+        )
+    networks.load_state_dict(state)
+    return networks.eval()
+
+
+def _shape(found: tuple[tuple[int, ...], torch.dtype] | None) -> str:
+    return "absent" if found is None else f"{str(found[1]).removeprefix('torch.')} of shape {found[0]}"
+
+
+def _move(estimator: BinaryClassifier) -> None:
+    """Put networks where they were trained, if that device is here."""
+    scorer, device = getattr(estimator, "scorer_", None), str(getattr(estimator, "device", "cpu"))
+    if isinstance(scorer, NetworkScores) and device.startswith("cuda") and torch.cuda.is_available():
+        scorer.networks.to(device)
+
+
+__all__ = ["ESTIMATORS", "MissingModelError", "Reader", "Writer"]

@@ -1,0 +1,74 @@
+"""The ROC curve and the distribution of out-of-fold scores, by the observed labels."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from symloss.metrics import auc
+from symloss.paper.figures import _STYLE, COLOURS
+from symloss.tabular.encoding import as_text
+from symloss.tabular.fitting import Fitted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def scores_figure(fitted: Fitted) -> Figure:
+    """Draw how well the scores of points that were held out tell the observed labels apart.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
+    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> [axes.get_xlabel() for axes in scores_figure(fitted).axes]
+    ["share of 'no' above the threshold", 'score (out of fold)']
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from sklearn.metrics import roc_curve
+
+    scores = fitted.model.estimator.oof_scores_
+    used = ~np.isnan(scores) & (fitted.weight > 0)
+    scores, positive, weight = scores[used], fitted.positive[used], fitted.weight[used]
+    negative_label, positive_label = map(as_text, fitted.model.labels)
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained")
+        roc, histogram = figure.subplots(1, 2)
+        false, true, _ = roc_curve(positive, scores, sample_weight=weight)
+        roc.plot(false, true, color=COLOURS["logistic"], label=f"AUC {auc(scores, positive, weight):.3f}")
+        roc.plot([0, 1], [0, 1], color=COLOURS["squared"], linewidth=1, linestyle="--", label="chance 0.500")
+        roc.set(xlabel=f"share of {negative_label!r} above the threshold", aspect="equal")
+        roc.set(ylabel=f"share of {positive_label!r} above it", title=f"ROC on the labels given ({fitted.model.label})")
+        roc.legend(loc="lower right")
+        edges = np.histogram_bin_edges(scores, bins=min(40, max(10, len(scores) // 20)))
+        for rows, label, colour in (
+            (~positive, negative_label, COLOURS["unhinged"]),
+            (positive, positive_label, COLOURS["logistic"]),
+        ):
+            shares = weight[rows] / weight[rows].sum()
+            histogram.hist(scores[rows], edges, weights=shares, color=colour, alpha=0.5, label=repr(label))
+        histogram.axvline(0.0, color=COLOURS["zero_one"], linewidth=1)
+        histogram.set(xlabel="score (out of fold)", ylabel="share of the label's rows", title="Scores by label given")
+        histogram.legend()
+    return figure
+
+
+def scores_png(fitted: Fitted) -> bytes:
+    """Return the figure as the content of a PNG file.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
+    >>> scores_png(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]))[1:4]
+    b'PNG'
+    """
+    content = io.BytesIO()
+    scores_figure(fitted).savefig(content, format="png", dpi=150)
+    return content.getvalue()

@@ -1,0 +1,132 @@
+"""Tables in files: CSV and Parquet."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from symloss.paper.files import whole_file
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_PARQUET = (".parquet", ".pq")
+
+
+def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
+    r"""Read a table with at least one row: Parquet by its suffix, anything else as CSV with a line of names.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.tsv`` file is separated by tabs, and a CSV file may be compressed (``.csv.gz``).
+    text : sequence of str
+        Columns of a CSV file to take as they are written, as the label 01 or the name NA.5.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("plan, age\n01, 40\n02,\n")
+    ...     read_table(Path(folder) / "data.csv", text=["plan"])
+      plan   age
+    0   01  40.0
+    1   02   NaN
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path} is a folder" if path.is_dir() else f"no such file: {path}")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    frame = _read_parquet(path) if path.suffix in _PARQUET else _read_csv(path, text)
+    if frame.empty:
+        raise ValueError(f"{path} has no rows")
+    return frame
+
+
+def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
+    import pandas as pd
+
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the line of names
+            return pd.read_csv(
+                path,
+                sep=separator,
+                dtype=dict.fromkeys(text, str),
+                skipinitialspace=True,
+                index_col=False,
+                low_memory=False,
+            )
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no CSV file: it is not text in UTF-8") from None
+    except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from None
+
+
+def _read_parquet(path: Path) -> DataFrame:
+    import pandas as pd
+
+    _check_pyarrow()
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    return frame.set_axis(frame.columns.map(str), axis=1)
+
+
+def write_table(frame: DataFrame, path: str | Path) -> None:
+    r"""Write a table, whole or not at all: as Parquet or CSV, by the suffix.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(pd.DataFrame({"score": [0.5]}), Path(folder) / "scores.csv")
+    ...     (Path(folder) / "scores.csv").read_text()
+    'score\n0.5\n'
+    """
+    path = Path(path)
+    if path.suffix in _PARQUET:
+        _check_pyarrow()
+    with whole_file(path) as temporary:
+        if path.suffix in _PARQUET:
+            frame.to_parquet(temporary, engine="pyarrow", index=False)
+        else:
+            frame.to_csv(temporary, index=False, sep="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
+
+
+def _check_pyarrow() -> None:
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f'Parquet files need pyarrow: pip install "symloss[parquet]" ({error})') from None
+
+
+def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
+    """Raise where a table lacks columns, and name those that are spelt alike.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_columns(["chrun"], pd.DataFrame({"age": [1], "churn": [0]}), "the label column")
+    Traceback (most recent call last):
+    ValueError: no column 'chrun' (the label column); did you mean 'churn'?
+    """
+    known = list(frame.columns)
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=3, cutoff=0.6)
+            near += [other for other in known if other.lower() == name.lower() and other not in near]
+            shown = ", ".join(map(repr, near or known[:20])) + (", ..." if not near and len(known) > 20 else "")
+            hint = f"did you mean {shown}?" if near else f"the columns are {shown}"
+            raise ValueError(f"no column {name!r} ({what}); {hint}")

@@ -1,0 +1,99 @@
+"""A fitted estimator together with the table that it was fitted to: its columns and its labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from symloss.estimators.persistence import load, read_contents, read_file, save_with
+from symloss.tabular.encoding import Encoding
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from symloss.estimators.base import BinaryClassifier
+
+_TABLE, _FIGURE = "table.json", "scores.png"
+
+
+class Predicted(NamedTuple):
+    """Scores and labels of the rows of a table, and how many rows have a category that was not seen before.
+
+    Examples
+    --------
+    >>> Predicted([0.5], ["yes"], {}).labels
+    ['yes']
+    """
+
+    scores: Any
+    labels: list[Any]
+    unseen: dict[str, int]
+
+
+class TableModel(NamedTuple):
+    """An estimator of features, how a table becomes features, and the label's name and its two values.
+
+    Parameters
+    ----------
+    estimator : BERClassifierCV or AUCClassifierCV
+        Fitted to labels 0 and 1.
+    encoding : Encoding
+    label : str
+        The column of labels.
+    labels : tuple of two values
+        The second is the positive one.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0]})
+    >>> classifier = sl.BERClassifier(threshold=40.0).fit(frame, [0, 0, 1, 1])
+    >>> TableModel(classifier, Encoding.fit(frame), "churn", ("no", "yes")).predict(frame).labels[0]
+    'no'
+    """
+
+    estimator: BinaryClassifier
+    encoding: Encoding
+    label: str
+    labels: tuple[Any, Any]
+
+    def predict(self, frame: DataFrame) -> Predicted:
+        """Return the scores of the rows, above 0 for the positive label, and the labels."""
+        import pandas as pd
+
+        values, unseen = self.encoding.transform(frame)
+        features = pd.DataFrame(values, columns=self.encoding.features)
+        try:
+            scores = self.estimator.decision_function(features)
+        except ValueError as error:
+            missing = [name for name, column in features.items() if column.isna().any()]
+            if not missing:
+                raise
+            raise ValueError(
+                f"{', '.join(map(str, missing))} have missing values, which this model does not take: there were none "
+                "when it was fitted; fill them in, or fit with missing values"
+            ) from error
+        return Predicted(scores, [self.labels[int(score > 0)] for score in scores], unseen)
+
+    def save(self, folder: Path, figure: bytes) -> list[Path]:
+        """Write the model, what it needs to know of tables, and a figure (PNG); return the files."""
+        table = {"label": self.label, "labels": list(self.labels), "encoding": self.encoding.to_json()}
+        further = {_TABLE: json.dumps(table, indent=1).encode(), _FIGURE: figure}
+        save_with(self.estimator, folder, further)
+        return sorted(folder.iterdir())
+
+    @classmethod
+    def load(cls, folder: Path) -> TableModel:
+        """Return the model that ``symloss fit`` has written into a folder."""
+        contents = read_contents(folder)
+        if _TABLE not in contents["files"]:
+            raise ValueError(f"{folder} holds an estimator without the columns of a table: symloss fit writes both")
+        try:
+            table = json.loads(read_file(folder, _TABLE, contents))
+            encoding = Encoding.from_json(table["encoding"])
+            negative, positive = table["labels"]
+            label = str(table["label"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
+        return cls(load(folder), encoding, label, (negative, positive))

@@ -1,0 +1,95 @@
+"""What a fit has found: for programs as a dict, for people as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from symloss.estimators import AUCClassifierCV
+from symloss.tabular.fitting import Fitted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def summary(fitted: Fitted) -> dict[str, Any]:
+    """Return the candidates with their scores on the labels given, the choice, and what to expect of it.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
+    >>> found = summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
+    >>> found["score"], found["label"], found["positive"], found["clean_score"]
+    ('AUC', 'y', 1, None)
+    """
+    model = fitted.model
+    estimator, results = model.estimator, model.estimator.cv_results_
+    members = {member.name: member for member in estimator.members_}
+    equal = 1 / len(members)
+    clean = getattr(estimator, "clean_score_", None)
+    return {
+        "score": "AUC" if isinstance(estimator, AUCClassifierCV) else "balanced accuracy",
+        "rows": len(fitted.positive),
+        "features": len(model.encoding.features),
+        "label": model.label,
+        "negative": model.labels[0],
+        "positive": model.labels[1],
+        "candidates": [
+            {
+                "name": name,
+                "mean": float(mean),
+                "sd": float(sd),
+                "weight": float(getattr(members[name], "weight", equal)) if name in members else 0.0,
+            }
+            for name, mean, sd in zip(
+                results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
+            )
+        ],
+        "corrupted_score": float(estimator.corrupted_score_),
+        "clean_score": None if clean is None else asdict(clean),
+        "threshold": float(estimator.threshold_),
+        "notes": fitted.notes,
+    }
+
+
+def print_summary(fitted: Fitted, console: Console) -> None:
+    """Print the notes, a table of candidates with the best first, and the scores.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> from rich.console import Console
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
+    >>> print_summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]), Console(width=100))
+    label y: '1' is positive (20 rows), the larger; '0' is negative (20 rows)
+    40 rows, 1 columns as 1 features
+    ...
+    """
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    found = summary(fitted)
+    for note in found["notes"]:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("candidate", overflow="fold")
+    for column in (f"{found['score']} on noisy folds", "s.d."):
+        table.add_column(column, justify="right")
+    table.add_column("weight", justify="right")
+    for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
+        weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
+        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
+    console.print(table)
+    chosen = len(fitted.model.estimator.members_)
+    of = f"the average of {chosen}" if chosen > 1 else "the one chosen"
+    clean = getattr(fitted.model.estimator, "clean_score_", None)
+    lines = [f"{found['score']} of {of} on the labels given, out of fold: {found['corrupted_score']:.3f}"]
+    if clean is not None:
+        lines.append(f"{found['score']} on clean labels, estimated: {clean}")
+    lines.append(f"threshold: {found['threshold']:.4g}, already taken off the scores: above 0 is positive")
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,254 @@
+"""``symloss fit`` and ``symloss predict``: from a file to a model and predictions, and every error in one line."""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import symloss as sl
+from symloss.cli import _fit_progress, app
+from symloss.tabular import TableModel, fit_table
+
+LINEAR = [("linear", sl.AUCClassifier())]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140", "NO_COLOR": "1"})
+
+
+def error_of(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.output.count("\n") == 1
+    assert result.stderr.startswith("symloss: error: ")
+    return result.stderr
+
+
+def table(n=150):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "who": [f"{k:04d}" for k in range(n)],
+            "age": rng.integers(18, 80, n),
+            "income": rng.normal(50, 10, n).round(2),
+            "plan": rng.choice(["basic", "plus", "pro"], n),
+            "city": rng.choice(["Oslo", "Rome", None], n),
+            "unit": "kg",
+            "member": rng.random(n) < 0.3,
+        }
+    )
+    score = (frame["age"] - 49) / 8 + 2.0 * (frame["plan"] == "pro") - 0.6
+    return frame.assign(churn=np.where(score + rng.logistic(size=n) > 0, "yes", "no"))
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    """The data as files, and a model fitted to them from the command line."""
+    folder = tmp_path_factory.mktemp("tabular")
+    frame.to_csv(folder / "data.csv", index=False)
+    result = run("fit", folder / "data.csv", "--label", "churn", "--objective", "auc", "--out", folder / "model",
+                 "--drop", "who", "--pi", "0.9", "--pi-prime", "0.2")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (folder / "output.txt").write_text(result.stdout)
+    return folder
+
+
+def test_fit_says_what_it_did(folder):
+    text = (folder / "output.txt").read_text()
+    for line in (
+        "label churn: 'yes' is positive (", "), the larger; 'no' is negative (", "150 rows, 5 columns as 9 features",
+        "one-hot encoded: plan (3 categories), city (3 categories)", "dropped: unit (constant)",
+        "AUC on noisy folds", "trees, leaves of 20", "weight", "on the labels given, out of fold: 0.",
+        "AUC on clean labels, estimated: ", "% interval", "threshold: ", "scores.png",
+    ):  # fmt: skip
+        assert line in text
+    names = {path.name for path in (folder / "model").iterdir()}
+    assert {"model.json", "table.json", "tensors.safetensors", "scores.png"} <= names
+    assert (folder / "model" / "scores.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_predict_is_what_the_estimator_says(folder, frame, tmp_path):
+    result = run("predict", folder / "model", folder / "data.csv", "--id", "who", "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "150 rows: " in result.stderr
+    assert "columns ignored: unit, churn" in result.stderr
+    written = pd.read_csv(tmp_path / "p.csv", dtype={"who": str})
+    assert list(written.columns) == ["who", "score", "prediction"]
+    assert written["who"].tolist() == frame["who"].tolist()
+    model = TableModel.load(folder / "model")
+    features = pd.DataFrame(model.encoding.transform(frame).values, columns=model.encoding.features)
+    again = sl.estimators.load(folder / "model")
+    np.testing.assert_allclose(written["score"], again.decision_function(features), rtol=1e-12)
+    assert written["prediction"].tolist() == [["no", "yes"][k] for k in again.predict(features)]
+    assert sl.metrics.auc(written["score"], frame["churn"] == "yes") > 0.75
+
+
+def test_predict_to_standard_output_and_parquet(folder, frame, tmp_path):
+    few = frame.sample(5, random_state=0)[["plan", "member", "city", "income", "age"]]
+    few.to_parquet(tmp_path / "few.parquet")
+    few.assign(plan="unheard of").to_csv(tmp_path / "few.csv", index=False)
+    result = run("predict", folder / "model", tmp_path / "few.parquet")
+    assert result.stdout.splitlines()[0] == "score,prediction"
+    assert len(result.stdout.splitlines()) == 6
+    result = run("predict", folder / "model", tmp_path / "few.csv", "--out", tmp_path / "p.parquet")
+    assert "categories not seen when the model was fitted, taken as none of those: plan (5 rows)" in result.stderr
+    assert set(pd.read_parquet(tmp_path / "p.parquet")["prediction"]) <= {"yes", "no"}
+
+
+def test_predict_needs_the_columns_of_the_fit(folder, frame, tmp_path):
+    frame.drop(columns=["age", "plan"]).to_csv(tmp_path / "a.csv", index=False)
+    assert "columns that the model needs are missing: age, plan" in error_of(
+        "predict", folder / "model", tmp_path / "a.csv"
+    )
+    frame.assign(age="old").to_csv(tmp_path / "b.csv", index=False)
+    assert "column 'age' must hold numbers, got 'old'" in error_of("predict", folder / "model", tmp_path / "b.csv")
+    data = folder / "data.csv"
+    assert "no column 'whom' (to keep); did you mean 'who'?" in error_of(
+        "predict", folder / "model", data, "--id", "whom"
+    )
+    assert "is the data; it is not overwritten" in error_of("predict", folder / "model", data, "--out", data)
+
+
+def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
+    """The other objective, from Parquet, with numeric labels, the smaller of them positive, and for programs."""
+    frame = frame.drop(columns=["who", "city"]).assign(
+        churn=np.where(frame["churn"] == "yes", 1, 2), income=frame["income"].mask(frame["age"] > 70), times=2.0
+    )
+    frame.to_parquet(tmp_path / "data.parquet")
+    arguments = ["fit", tmp_path / "data.parquet", "--label", "churn", "--objective", "ber", "--out", tmp_path / "m",
+                 "--positive", "1", "--weight", "times", "--seed", "3", "--json"]  # fmt: skip
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["score"], found["label"], found["positive"], found["negative"]) == (
+        "balanced accuracy",
+        "churn",
+        1,
+        2,
+    )
+    assert (found["rows"], found["clean_score"]) == (150, None)
+    assert any(note.startswith("missing values in income (") for note in found["notes"])
+    assert not any("linear" in candidate["name"] for candidate in found["candidates"])
+    assert sum(candidate["weight"] for candidate in found["candidates"]) == pytest.approx(1)
+    assert 0.5 < found["corrupted_score"] <= 1
+    assert str(tmp_path / "m" / "model.json") in found["files"]
+    lines = run("predict", tmp_path / "m", tmp_path / "data.parquet").stdout.splitlines()
+    scores = pd.DataFrame([line.split(",") for line in lines[1:]], columns=["score", "label"])
+    assert ((scores["score"].astype(float) > 0) == (scores["label"] == "1")).all()
+
+
+def test_missing_values_at_prediction_alone(frame):
+    features = frame[["age", "income", "churn"]]
+    model = fit_table(features, "churn", candidates=LINEAR).model
+    with pytest.raises(ValueError, match="income have missing values, which this model does not take"):
+        model.predict(features.assign(income=np.nan))
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        (["10", "9"], None, ("9", "10")),
+        (["yes", "no"], "no", ("yes", "no")),
+        ([True, False], None, (False, True)),
+        ([0.0, 1.0], "0", (1.0, 0.0)),
+        ([-1, 1], "-1.0", (1, -1)),
+        (["1", "b"], None, ("1", "b")),
+    ],
+)
+def test_any_two_labels(frame, labels, positive, expected):
+    y = np.asarray(labels)[(frame["churn"] == "yes").astype(int)]
+    fitted = fit_table(frame[["age"]].assign(y=y), "y", positive=positive, candidates=LINEAR)
+    assert fitted.model.labels == expected
+    assert fitted.positive.tolist() == [value == expected[1] for value in y.tolist()]
+    assert {type(label) for label in fitted.model.predict(frame).labels} == {type(expected[0])}
+
+
+def test_an_identifier_of_whole_numbers_is_pointed_out(frame):
+    notes = fit_table(frame[["age", "churn"]].assign(row=range(150)), "churn", candidates=LINEAR).notes
+    assert any("distinct in every row: row;" in note for note in notes)
+
+
+def test_progress_reaches_the_estimator(frame, monkeypatch):
+    seen = []
+    fit = sl.AUCClassifierCV.fit
+
+    def spied(self, *arguments, **keywords):
+        self._progress("linear", 1, 2)
+        return fit(self, *arguments, **keywords)
+
+    monkeypatch.setattr(sl.AUCClassifierCV, "fit", spied)
+    fitted = fit_table(frame[["age", "churn"]], "churn", candidates=LINEAR, progress=lambda *what: seen.append(what))
+    assert seen[0] == ("linear", 1, 2)
+    assert not hasattr(fitted.model.estimator, "_progress")
+    with _fit_progress() as progress:
+        progress("linear [bold]", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", "--label", "churn"], "no such file: nowhere.csv"),
+        (["--label", "chrun"], "no column 'chrun' (the label); did you mean 'churn'?"),
+        (["--label", "zzz"], "no column 'zzz' (the label); the columns are 'who', 'age', "),
+        (["--label", "unit"], "must have two distinct values, got only one class: 'kg'"),
+        (["--label", "plan"], "must have two distinct values, got 3 distinct values: 'basic', 'plus', 'pro'"),
+        (["--label", "city"], "column 'city', the label, is empty in "),
+        (["--label", "churn", "--objective", "f1"], "the objective must be auc or ber, got 'f1'"),
+        (["--label", "churn", "--positive", "maybe"], "no label 'maybe' to be positive: the labels are 'no' and 'yes'"),
+        (["--label", "churn", "--max-categories", "2"], "column 'plan' has 3 distinct texts (such as 'basic')"),
+        (["--label", "churn", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
+        (["--label", "churn", "--drop", "churn"], "must be different columns"),
+        (["--label", "churn", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),
+        (["--label", "churn", "--drop", "who", "--pi", "0.8"], "give both pi and pi' or neither"),
+        (["--label", "churn", "--pi", "0.2", "--pi-prime", "0.8"], "pi"),
+        (["--label", "churn", "--jobs", "0"], "--jobs must be a number of fits"),
+    ],
+)
+def test_bad_input_to_fit(folder, tmp_path, arguments, message):
+    data = [] if arguments[0] == "nowhere.csv" else [folder / "data.csv"]
+    assert message in error_of("fit", *data, *arguments, "--out", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_fit_refuses_before_the_fit_to_overwrite_what_is_no_model(folder, tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    message = error_of("fit", folder / "data.csv", "--label", "churn", "--drop", "who", "--out", tmp_path)
+    assert "is no model folder, and is not overwritten" in message
+    (tmp_path / "empty.csv").write_text("")
+    assert "is empty" in error_of("fit", tmp_path / "empty.csv", "--label", "y", "--out", tmp_path / "m")
+
+
+def test_without_the_extra(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    message = error_of("fit", folder / "data.csv", "--label", "churn", "--out", tmp_path / "m")
+    assert 'need skops: pip install "symloss[save]"' in message
+
+
+def test_folders_that_are_no_models(folder, tmp_path):
+    data = folder / "data.csv"
+    assert "no such folder" in error_of("predict", tmp_path / "nowhere", data)
+    assert "there is no model.json" in error_of("predict", tmp_path, data)
+    (tmp_path / "model.json").write_text('{"format": "other"}')
+    assert "is not of a model that symloss has saved" in error_of("predict", tmp_path, data)
+    sl.estimators.save(sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1]), tmp_path / "plain")
+    assert "holds an estimator without the columns of a table" in error_of("predict", tmp_path / "plain", data)
+    for name in ("table.json", "tensors.safetensors", "part0.skops"):
+        shutil.copytree(folder / "model", tmp_path / name)
+        (tmp_path / name / name).write_text("{}")
+        assert f"{name} is damaged" in error_of("predict", tmp_path / name, data)
+
+
+def test_help():
+    for command in ("fit", "predict"):
+        assert f"Example: symloss {command} " in " ".join(run(command, "--help").output.split())
+        assert command in run("--help").output

@@ -1,0 +1,120 @@
+"""Columns of every kind as numbers, the same at fitting and at prediction."""
+
+import datetime
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symloss.tabular import Encoding
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50],
+        "income": [1.5, np.nan, 2.5],
+        "member": [True, False, True],
+        "city": ["Oslo", "Rome", None],
+        "plan": ["b", "a", "b"],
+        "unit": ["kg"] * 3,
+        "empty": [np.nan] * 3,
+        "zero": [0.0] * 3,
+    }
+)
+
+
+def test_kinds_of_columns():
+    encoding = Encoding.fit(FRAME)
+    assert encoding.features == [
+        "age", "income", "member", "city=Oslo", "city=Rome", "city is missing", "plan=a", "plan=b",
+    ]  # fmt: skip
+    assert encoding.categorical == {"city": 3, "plan": 2}
+    assert encoding.dropped == {"unit": "constant", "empty": "all values missing", "zero": "constant"}
+    values, unseen = encoding.transform(FRAME)
+    assert unseen == {}
+    np.testing.assert_array_equal(
+        values, [[30, 1.5, 1, 1, 0, 0, 0, 1], [40, np.nan, 0, 0, 1, 0, 1, 0], [50, 2.5, 1, 0, 0, 1, 0, 1]]
+    )
+
+
+def test_columns_in_any_order_with_others_between():
+    encoding = Encoding.from_json(json.loads(json.dumps(Encoding.fit(FRAME).to_json())))
+    shuffled = FRAME[["plan", "empty", "member", "city", "income", "age"]].assign(further="x")
+    np.testing.assert_array_equal(encoding.transform(shuffled).values, Encoding.fit(FRAME).transform(FRAME).values)
+    with pytest.raises(ValueError, match="columns that the model needs are missing: income, plan"):
+        encoding.transform(FRAME.drop(columns=["plan", "income", "unit"]))
+
+
+def test_categories_not_seen_before_are_zeros_and_counted():
+    frame = FRAME.assign(city=["Paris", None, "Bonn"], plan=["a", None, "b"])
+    values, unseen = Encoding.fit(FRAME).transform(frame)
+    assert unseen == {"city": 2, "plan": 1}
+    np.testing.assert_array_equal(values[:, 3:], [[0, 0, 0, 1, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1]])
+
+
+def test_a_category_is_the_same_however_it_was_read():
+    encoding = Encoding.fit(pd.DataFrame({"code": pd.Categorical([1, 2, 1])}))
+    for read in (["1", "2"], [1, 2], [1.0, 2.0], np.array(["1", "2"], object), pd.array([1, 2], dtype="Int64")):
+        np.testing.assert_array_equal(encoding.transform(pd.DataFrame({"code": read})).values, np.eye(2))
+
+
+def test_numbers_of_every_type():
+    frame = pd.DataFrame(
+        {
+            "decimal": [Decimal("1.5"), None],
+            "bool": np.array([True, None], object),
+            "nullable": pd.array([1, None], dtype="Int64"),
+            "boolean": pd.array([True, None], dtype="boolean"),
+            "small": np.array([1, 2], np.uint8),
+        }
+    )
+    encoding = Encoding.fit(frame)
+    assert encoding.features == list(frame.columns)
+    np.testing.assert_array_equal(encoding.transform(frame).values, [[1.5, 1, 1, 1, 1], [np.nan] * 4 + [2]])
+    text = frame.assign(small=["3", "x"])
+    with pytest.raises(ValueError, match="column 'small' must hold numbers, got 'x' in 1 rows"):
+        encoding.transform(text)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), r"column 'x' holds dates .*--drop x"),
+        (["2020-01-01", "2020-01-02 10:00"], "holds dates"),
+        (["1/2/2020", "3/4/2020"], "holds dates"),
+        ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], "holds dates"),
+        ([datetime.timedelta(1), datetime.timedelta(2)], "holds dates"),
+        ([[1], [2]], "column 'x' holds lists, not numbers or text"),
+        ([1.0, np.inf], "column 'x' holds 1 infinite values"),
+        ([5, 5], r"no column is left to learn from: dropped x \(constant\)"),
+    ],
+)
+def test_what_is_refused(column, message):
+    with pytest.raises(ValueError, match=message):
+        Encoding.fit(pd.DataFrame({"x": column}))
+
+
+def test_long_lists_of_texts_are_refused_all_at_once():
+    names = [f"c{k}" for k in range(60)]
+    numbers = [*map(str, range(59)), "?"]
+    frame = pd.DataFrame({"who": names, "nearly": numbers, "age": range(60)})
+    with pytest.raises(
+        ValueError, match=r"'who' has 60 distinct texts \(such as 'c0'\), more than 50: .*--drop who"
+    ) as e:
+        Encoding.fit(frame)
+    assert "column 'nearly' holds numbers but for '?': leave missing values empty" in str(e.value)
+    assert Encoding.fit(frame, max_categories=60).categorical == {"who": 60, "nearly": 60}
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=2, max_size=20))
+def test_every_row_of_the_fitted_table_has_one_category(texts):
+    frame = pd.DataFrame({"x": np.array(texts, object), "n": np.arange(len(texts))})
+    encoding = Encoding.from_json(json.loads(json.dumps(Encoding.fit(frame).to_json())))
+    values, unseen = encoding.transform(frame)
+    assert unseen == {}
+    if "x" in encoding.categorical:
+        np.testing.assert_array_equal(values[:, :-1].sum(1), 1)
+        assert len(np.unique(values[:, :-1], axis=0)) == len(set(texts))
