@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -164,3 +165,36 @@ def test_conversions_refuse_what_cannot_be():
         corruption.to_contamination((0.0, 1.0), prior=0.5)
     with pytest.raises(ValueError, match="prior must be between 0 and 1"):
         corruption.to_contamination((0.1, 0.1), prior=1.0)
+
+
+@pytest.mark.parametrize("container", ["array", "tensor", "frame", "sparse", "list"])
+def test_two_sets_become_features_and_labels(container):
+    A, B = np.arange(4.0).reshape(2, 2), np.arange(6.0).reshape(3, 2)
+    as_container = {
+        "array": np.asarray,
+        "tensor": torch.tensor,
+        "frame": lambda part: pd.DataFrame(part, columns=["a", "b"]),
+        "sparse": sp.csr_matrix,
+        "list": lambda part: part.tolist(),
+    }[container]
+    X, y = sl.from_two_sets(as_container(A), as_container(B))
+    dense = X.toarray() if container == "sparse" else np.asarray(X)
+    np.testing.assert_array_equal(dense, np.concatenate([A, B]))
+    np.testing.assert_array_equal(y, [1, 1, -1, -1, -1])
+    if container == "frame":
+        assert list(X.columns) == ["a", "b"]
+        assert list(X.index) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("A", "B", "message"),
+    [
+        ([[1.0, 2.0]], [[1.0]], "the same features"),
+        (np.zeros((0, 2)), [[1.0, 2.0]], "must hold points, got 0 and 1"),
+        (1.0, 2.0, "the same features"),
+        (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns"),
+    ],
+)
+def test_two_sets_that_do_not_fit_are_named(A, B, message):
+    with pytest.raises(ValueError, match=message):
+        sl.from_two_sets(A, B)

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from symloss import corruption, functional, metrics, theory
-from symloss.corruption import contaminate, contaminated_split, flip_labels
+from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
 from symloss.losses import (
     BarrierHinge,
     CallableLoss,
@@ -65,6 +65,7 @@ __all__ = [
     "datasets",
     "estimators",
     "flip_labels",
+    "from_two_sets",
     "functional",
     "get_loss",
     "list_losses",

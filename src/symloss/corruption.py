@@ -156,6 +156,46 @@ def unlabeled_unlabeled(
     )
 
 
+def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:
+    """Put two sets of points together, as X and labels: +1 for those of A, -1 for those of B.
+
+    This is all that learning from two unlabelled sets takes, if A holds the larger share of positives: that is mutual
+    contamination. The same goes for labelled positives A and unlabelled points B.
+
+    Parameters
+    ----------
+    A, B : arrays, tensors, data frames or sparse matrices of the same features
+
+    Examples
+    --------
+    >>> X, y = from_two_sets([[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]])
+    >>> X.shape, y
+    ((3, 2), array([ 1, -1, -1]))
+    """
+    A, B = (part if hasattr(part, "shape") else np.asarray(part) for part in (A, B))
+    if A.shape[1:] != B.shape[1:] or not len(A.shape):
+        raise ValueError(f"A and B must hold the same features, got shapes {tuple(A.shape)} and {tuple(B.shape)}")
+    if 0 in (A.shape[0], B.shape[0]):
+        raise ValueError(f"A and B must hold points, got {A.shape[0]} and {B.shape[0]}")
+    return _stacked(A, B), np.repeat([1, -1], [A.shape[0], B.shape[0]])
+
+
+def _stacked(A: Any, B: Any) -> Any:
+    if isinstance(A, torch.Tensor):
+        return torch.cat([A, torch.as_tensor(B)])
+    if hasattr(A, "columns"):
+        import pandas as pd
+
+        if list(A.columns) != list(getattr(B, "columns", A.columns)):
+            raise ValueError(f"A and B must have the same columns, got {list(A.columns)} and {list(B.columns)}")
+        return pd.concat([A, B if hasattr(B, "columns") else pd.DataFrame(B, columns=A.columns)], ignore_index=True)
+    if hasattr(A, "tocsr") or hasattr(B, "tocsr"):
+        from scipy import sparse
+
+        return sparse.vstack([A, B], format="csr")
+    return np.concatenate([A, B])
+
+
 def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state: RandomState = None) -> Any:
     """Flip each positive label with probability ``rate_positive`` and each negative one with ``rate_negative``.
 
@@ -302,6 +342,7 @@ __all__ = [
     "contaminate",
     "contaminated_split",
     "flip_labels",
+    "from_two_sets",
     "positive_unlabeled",
     "to_contamination",
     "to_flip_rates",

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
+from torch import nn
 
 import symloss as sl
 from symloss.estimators import AUCClassifier, BERClassifier
@@ -18,6 +19,10 @@ from symloss.functional import auc_risk, ber_risk
 
 SMALL = {"n_estimators": 20, "min_samples_leaf": 20, "epochs": 10, "n_seeds": 2, "random_state": 0}
 BOTH = [BERClassifier, AUCClassifier]
+
+
+def small_network(n_features):
+    return nn.Sequential(nn.Linear(n_features, 30), nn.ReLU(), nn.Dropout(0.2), nn.Linear(30, 1))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,7 @@ def noisy():
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("model", ["linear", "trees", "mlp"])
+@pytest.mark.parametrize("model", ["linear", "kernel", "trees", "mlp", small_network])
 def test_learns_from_noisy_labels(noisy, kind, model):
     X, y, X_test, y_test = noisy
     classifier = kind(model=model, **SMALL).fit(X, y)
@@ -151,12 +156,17 @@ def test_folds_may_be_given(noisy):
 @pytest.mark.parametrize(
     ("classifier", "message"),
     [
-        (BERClassifier(model="forest"), "model must be one of linear, trees, mlp, got 'forest'"),
+        (BERClassifier(model="forest"), "model must be one of linear, kernel, trees, mlp, a torch module"),
         (BERClassifier("zero_one"), "no gradient"),
         (BERClassifier("sigmoid", model="trees"), "model='trees' needs one of these, got Sigmoid"),
         (BERClassifier(alpha=0.0), "alpha must be above 0"),
         (BERClassifier(threshold="best"), "threshold must be 'auto' or a number"),
         (BERClassifier(cv=1), "at least 2 folds"),
+        (BERClassifier(model="kernel", gamma=0.0), "gamma must be above 0, got 0.0"),
+        (BERClassifier(model="mlp", epochs=0), "epochs must be at least 1, got 0"),
+        (BERClassifier(model="mlp", validation_fraction=1.0), "between 0 and 1, got 1.0"),
+        (BERClassifier(model=nn.Linear(20, 2)), r"one score a point, got shape \(500, 2\)"),
+        (BERClassifier("exponential", nn.Linear(20, 1), learning_rate=1e30), "diverged with learning_rate=1e\\+30"),
         (BERClassifier("nonsense"), "unknown loss"),
     ],
 )
@@ -171,8 +181,6 @@ def test_wrong_data_is_named(noisy):
         BERClassifier().fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="one class"):
         BERClassifier().fit(X, y, sample_weight=(y == 1).astype(float))
-    with pytest.raises(ValueError, match="sample weights"):
-        BERClassifier(model="mlp").fit(X, y, sample_weight=np.arange(1, len(X) + 1))
     with pytest.raises(ValueError, match="repetitions"):
         BERClassifier(model="trees").fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
     with pytest.raises(ValueError, match="one class in fold 0"):

@@ -20,6 +20,10 @@ ESTIMATORS = [
     BERClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
     BERClassifier("squared", model="trees", n_estimators=10),
     AUCClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
+    BERClassifier("logistic", model="kernel"),
+    AUCClassifier(model="kernel"),
+    BERClassifier(model="mlp", hidden_units=20, n_seeds=2),
+    AUCClassifier(model="mlp", hidden_units=20, n_seeds=2, early_stopping=True),
     BERClassifierCV(POOL, cv=3),
     AUCClassifierCV(POOL[1:], cv=3),
 ]

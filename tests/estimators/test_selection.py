@@ -35,7 +35,7 @@ def noisy():
 @pytest.mark.parametrize("kind", BOTH)
 def test_good_candidates_are_found_on_noisy_folds(noisy, kind):
     X, y, X_test, y_test = noisy
-    chosen = kind(POOL, temperature=0.5, random_state=0).fit(X, y)
+    chosen = kind(POOL, random_state=0).fit(X, y)
     assert {member.name for member in chosen.members_} == {"linear", "bayes"}
     results = chosen.cv_results_
     assert results["candidate"] == [name for name, _ in POOL]
@@ -76,7 +76,10 @@ def test_the_default_pool(kind):
         drawn.data, drawn.target, pi=0.8, pi_prime=0.3, n_positive=150, n_negative=150, n_test=600, random_state=0
     )
     chosen = kind(random_state=0, cv=2).fit(X, y)
-    assert len(chosen.members_) == 3
+    names, weights = zip(*[(member.name, member.weight) for member in chosen.members_], strict=True)
+    assert 1 < len(names) < len(chosen.cv_results_["candidate"])
+    assert list(weights) == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1)
     assert sl.metrics.auc(chosen.decision_function(X_test), y_test) > 0.97
     copy = pickle.loads(pickle.dumps(chosen))
     np.testing.assert_array_equal(copy.decision_function(X_test), chosen.decision_function(X_test))
@@ -87,16 +90,50 @@ def test_the_default_pool(kind):
 def test_the_default_pool_holds_what_the_data_allows():
     positive, ones = np.arange(300) % 2 == 1, np.ones(300)
 
-    def names(X, weight=ones):
-        pool = default_candidates(BERClassifier, Training(X, positive[: X.shape[0]], weight), 0, None)
-        return [name for name, estimator in pool if estimator.model != "trees"]
+    def families(X):
+        pool = default_candidates(BERClassifier, Training(X, positive, ones), 0)
+        return sorted({name.split(",")[0] for name, _ in pool})
 
     X = np.zeros((300, 2))
-    assert names(X) == ["linear", "mlp"]
-    assert names(X, np.arange(1.0, 301.0)) == ["linear"]
-    assert names(sparse.csr_matrix(X)) == ["linear"]
-    assert names(X[:100], ones[:100]) == ["linear"]
-    assert names(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == []
+    assert families(X) == ["boosting", "kernel", "linear", "trees"]
+    assert families(sparse.csr_matrix(X)) == ["linear", "trees"]
+    assert families(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == ["boosting", "trees"]
+
+
+def test_weights_fall_with_the_standard_errors_behind_the_best(noisy):
+    X, y = noisy[:2]
+    chosen = AUCClassifierCV(POOL, random_state=0).fit(X, y)
+    weights = dict(zip(chosen.cv_results_["candidate"], chosen.cv_results_["weight"], strict=True))
+    assert weights["nothing"] == weights["overfitted trees"] == 0
+    alike = AUCClassifierCV([("a", POOL[0][1]), ("b", POOL[0][1])], random_state=0).fit(X, y)
+    np.testing.assert_allclose(alike.cv_results_["weight"], 0.5)
+    alone = AUCClassifierCV(POOL, temperature=0, random_state=0).fit(X, y)
+    assert sorted(alone.cv_results_["weight"]) == [0, 0, 0, 1]
+    assert [member.name for member in alone.members_] == [chosen.members_[0].name]
+    soft = AUCClassifierCV(POOL, temperature=1e6, random_state=0).fit(X, y)
+    np.testing.assert_allclose(soft.cv_results_["weight"], 0.25, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_out_of_fold_scores_are_those_of_points_not_trained_on(noisy, kind):
+    X, y = noisy[:2]
+    folds = [(np.arange(100, 800), np.arange(100)), (np.arange(700), np.arange(700, 800))]
+    chosen = kind(POOL[:1], cv=folds).fit(X, y)
+    held_out = np.r_[:100, 700:800]
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(chosen.oof_scores_)), held_out)
+    metric = sl.metrics.auc if kind is AUCClassifierCV else sl.metrics.balanced_accuracy
+    assert chosen.corrupted_score_ == metric(chosen.oof_scores_[held_out], y[held_out])
+    (member,) = chosen.members_
+    alone = BERClassifier(threshold=0.0).fit(X[100:], y[100:]).decision_function(X[:100])
+    np.testing.assert_allclose(chosen.oof_scores_[:100], (alone - member.mean) / member.scale - chosen.threshold_)
+
+
+def test_processes_and_progress_change_nothing(noisy, capsys):
+    X, y = noisy[:2]
+    expected = AUCClassifierCV(POOL, random_state=0).fit(X, y).decision_function(X)
+    found = AUCClassifierCV(POOL, random_state=0, n_jobs=2, verbose=True).fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(found, expected)
+    assert "Scoring candidates on folds: 20 of 20\n" in capsys.readouterr().err
 
 
 def test_missing_values_with_the_default_pool(noisy):
@@ -122,6 +159,8 @@ def test_wrong_parameters_are_named(noisy):
         AUCClassifierCV(pi=0.8).fit(X, y)
     with pytest.raises(ValueError, match="at least one"):
         AUCClassifierCV([]).fit(X, y)
+    with pytest.raises(ValueError, match="different names, got a, a"):
+        AUCClassifierCV([("a", GaussianNB()), ("a", GaussianNB())]).fit(X, y)
     with pytest.raises(ValueError, match="temperature must be at least 0"):
         AUCClassifierCV(temperature=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):

@@ -6,13 +6,13 @@ zero-one loss): the candidate that is best on corrupted labels is, up to chance,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from rich.progress import track
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
@@ -117,10 +117,13 @@ class _ClassifierCV(BinaryClassifier):
         return scores
 
     def _parallel(self, title: str, tasks: list[tuple[Any, ...]]) -> list[Any]:
-        results = Parallel(self.n_jobs, return_as="generator")(delayed(f)(*args) for f, *args in tasks)
-        if not self.verbose:
-            return list(results)
-        return list(track(results, title, total=len(tasks), transient=True))
+        progress = getattr(self, "_progress", _print_progress if self.verbose else None)
+        results = []
+        for result in Parallel(self.n_jobs, return_as="generator")(delayed(f)(*args) for f, *args in tasks):
+            results.append(result)
+            if progress is not None:
+                progress(title, len(results), len(tasks))
+        return results
 
     def _pool(self, data: Training, seed: int) -> Candidates:
         if self.candidates is None:
@@ -199,6 +202,10 @@ class _ClassifierCV(BinaryClassifier):
         raise NotImplementedError
 
 
+def _print_progress(title: str, done: int, total: int) -> None:
+    print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
 def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training, seed: int) -> Candidates:
     """Return the pool that a CV estimator chooses from: families of models from strongly to hardly regularised.
 
@@ -210,6 +217,7 @@ def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training
     >>> data = Training(np.zeros((300, 2)), np.arange(300) % 2 == 1, np.ones(300))
     >>> for name, _ in default_candidates(AUCClassifier, data, seed=0):
     ...     print(name)
+    trees, leaves of 100
     trees, leaves of 50
     trees, leaves of 20
     trees, leaves of 5
@@ -228,7 +236,7 @@ def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training
     dense = isinstance(data.X, np.ndarray)
     pool: list[tuple[str, Any]] = [
         (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
-        for leaf, trees in ((50, 300), (20, 300), (5, 100), (1, 100))
+        for leaf, trees in ((100, 300), (50, 300), (20, 300), (5, 100), (1, 100))
     ]
     if dense:
         pool.append(("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, seed)))
@@ -302,7 +310,7 @@ class BERClassifierCV(_ClassifierCV):
     n_jobs : int, optional
         Processes to fit candidates with, through joblib: also on a cluster, inside ``joblib.parallel_config``.
     verbose : bool
-        Whether to show progress.
+        Whether to show progress on standard error.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ _DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1))
 
 Style = dict[str, Any]  # of one loss: colour, marker, dashes
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -145,7 +145,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
     styles = _styles(cells)
     columns = min(len(datasets), 5)
     bands = -(-len(datasets) // columns)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(objectives) + 0.4), layout="constrained")
         grid = figure.add_gridspec(bands * len(objectives), columns)
         for index, dataset in enumerate(datasets):
@@ -182,7 +182,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     if not objectives:
         raise ValueError("nothing to draw: the paper has none of these cells")
     styles = _styles(compared)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
         grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
         for objective, means, differences in zip(objectives, *grid, strict=True):
@@ -295,7 +295,7 @@ def _figure(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(5.2, 3.6))
         axes = figure.add_subplot()
         z = torch.linspace(*x, 1201, dtype=torch.float64)

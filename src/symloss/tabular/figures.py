@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symloss.metrics import auc
-from symloss.paper.figures import _STYLE, COLOURS
+from symloss.paper.figures import COLOURS, STYLE
 from symloss.tabular.encoding import as_text
 from symloss.tabular.fitting import Fitted
 
@@ -36,7 +36,7 @@ def scores_figure(fitted: Fitted) -> Figure:
     used = ~np.isnan(scores) & (fitted.weight > 0)
     scores, positive, weight = scores[used], fitted.positive[used], fitted.weight[used]
     negative_label, positive_label = map(as_text, fitted.model.labels)
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(9, 4), layout="constrained")
         roc, histogram = figure.subplots(1, 2)
         false, true, _ = roc_curve(positive, scores, sample_weight=weight)

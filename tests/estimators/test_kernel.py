@@ -1,0 +1,57 @@
+"""The kernel model: its minimiser, weights as repetitions, and features that do not fit into memory."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from symloss.estimators import AUCClassifier, kernel
+from symloss.estimators.linear import Penalised
+from symloss.losses import Logistic, Unhinged
+
+
+@pytest.fixture
+def ring():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(300, 2))
+    return X, np.linalg.norm(X, axis=1) < 1.1
+
+
+def test_it_learns_what_no_linear_score_can(ring):
+    X, inside = ring
+    assert AUCClassifier("logistic", model="kernel", alpha=1e-3, random_state=0).fit(X, inside).score(X, inside) > 0.95
+    assert AUCClassifier("logistic", random_state=0).fit(X, inside).score(X, inside) < 0.8
+
+
+def test_with_all_points_as_landmarks_unhinged_is_the_difference_of_kernel_means(ring):
+    X, inside = ring
+    model = kernel.fit_kernel(
+        X, inside, np.ones(300), Penalised("auc", Unhinged(), 0.5), gamma=2.0, n_landmarks=300, seed=0
+    )
+    Z = (X - X.mean(0)) / X.std(0)
+    K = rbf_kernel(Z, Z, gamma=2.0 / 4)
+    expected = (K[:, inside].mean(1) - K[:, ~inside].mean(1)) / 0.5
+    found = model.scores(X)
+    np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-6)
+
+
+def test_weights_are_repetitions(ring):
+    X, inside = ring[0][:60], ring[1][:60]
+    weight = np.random.default_rng(1).integers(0, 3, 60)
+    settings = {"gamma": 1.0, "n_landmarks": 100, "seed": 0}
+    penalised = Penalised("ber", Logistic(), 0.01)
+    used = weight > 0
+    weighted = kernel.fit_kernel(X[used], inside[used], weight[used].astype(float), penalised, **settings)
+    repeated = kernel.fit_kernel(
+        np.repeat(X, weight, axis=0), np.repeat(inside, weight), np.ones(weight.sum()), penalised, **settings
+    )
+    np.testing.assert_allclose(weighted.scores(X), repeated.scores(X), atol=1e-4)
+
+
+def test_features_computed_in_blocks_are_the_same(ring, monkeypatch):
+    X, inside = ring
+    settings = {"gamma": 1.0, "n_landmarks": 50, "seed": 0}
+    penalised = Penalised("auc", Logistic(), 0.01)
+    expected = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings).scores(X)
+    monkeypatch.setattr(kernel, "_KEPT", 0)
+    found = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings).scores(X)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
