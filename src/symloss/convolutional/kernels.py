@@ -135,7 +135,7 @@ def _pixel_gradient_kernel(
     e = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     y, x, c = e // (SIDE * C), (e // C) % SIDE, e % C
     acc = tl.zeros((BLOCK,), tl.float32)
-    for tap in range(25):
+    for tap in tl.static_range(25):
         oy, ox = y - tap // 5, x - tap % 5
         inside = (e < SIZE) & (oy >= 0) & (oy < R) & (ox >= 0) & (ox < R)
         offset = (oy * R + ox) * STRIDE + tap * C + c
