@@ -1,4 +1,4 @@
-"""What a stack of networks must agree with: one network at a time, by PyTorch's modules and automatic differentiation."""
+"""What a stack of networks must agree with: one network at a time, by PyTorch and automatic differentiation."""
 
 import numpy as np
 import torch
@@ -11,7 +11,9 @@ from symloss.convolutional.network import Layers, NetworkStack, initial_layers, 
 from symloss.convolutional.step import make_step
 from symloss.training.objectives import Objective
 
-OBJECTIVES = [Objective(risk, loss) for risk in ("ber", "auc") for loss in (sl.BarrierHinge(), sl.Sigmoid(), sl.Squared())]
+OBJECTIVES = [
+    Objective(risk, loss) for risk in ("ber", "auc") for loss in (sl.BarrierHinge(), sl.Sigmoid(), sl.Squared())
+]
 
 
 def risk_of(objective, scores, sign):

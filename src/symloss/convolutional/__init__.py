@@ -1,9 +1,9 @@
 """Train many independent convolutional networks at once: every objective of every trial, the paper's deep experiments.
 
-All objectives of a trial start from the same parameters and see the same batches and the same dropout. All images lie on
-the device as bytes, all batches are drawn in advance, and on a GPU a whole step is one CUDA graph: nothing waits for the
-processor. Gradients are written by hand. With Triton a step computes in bfloat16, and parameters, AMSGrad and objectives
-are in float32; elsewhere all is in float32, by plain products.
+All objectives of a trial start from the same parameters and see the same batches and the same dropout. All images lie
+on the device as bytes, all batches are drawn in advance, and on a GPU a whole step is one CUDA graph: nothing waits for
+the processor. Gradients are written by hand. With Triton a step computes in bfloat16, and parameters, AMSGrad and
+objectives are in float32; elsewhere all is in float32, by plain products.
 """
 
 from __future__ import annotations

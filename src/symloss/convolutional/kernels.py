@@ -1,7 +1,8 @@
 """A convolution and its pooling for many networks at once by Triton kernels, and AMSGrad: for NVIDIA GPUs.
 
-No matrix of patches is made: a kernel reads a tile of patches from the images, multiplies it with the weights, and keeps
-the best of the four corners. The gradient by the images takes two kernels: what each patch gets, and their sum by pixel.
+No matrix of patches is made: a kernel reads a tile of patches from the images, multiplies it with the weights, and
+keeps the best of the four corners. The gradient by the images takes two kernels: what each patch gets, and their sum by
+pixel.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from symloss.convolutional.patches import Pooled
 @triton.jit
 def _forward_kernel(
     x, w, y, corner, images, groups, each,
-    SIDE: tl.constexpr, C: tl.constexpr, O: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
+    SIDE: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """A tile of pooled pixels by outputs: the best of the four corners, each a product of patches and weights."""
@@ -29,11 +30,11 @@ def _forward_kernel(
     g = tl.program_id(1)
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(2) * BN + tl.arange(0, BN)
-    there, wanted = m < images * P * P, n < each * O
-    net = (n // O) * groups + g
+    there, wanted = m < images * P * P, n < each * OUT
+    net = (n // OUT) * groups + g
     b, py, px = m // (P * P), (m // P) % P, m % P
     start = ((g * images + b) * SIDE + 2 * py) * (SIDE * C) + 2 * px * C
-    column = net * ((K + 1) * O) + n % O
+    column = net * ((K + 1) * OUT) + n % OUT
     best = tl.full((BM, BN), float("-inf"), tl.float32)
     place = tl.zeros((BM, BN), tl.int32)
     for q in range(4):
@@ -45,13 +46,13 @@ def _forward_kernel(
                 offset = tl.max_contiguous(tl.multiple_of(offset, VEC), VEC)
             at = start + (q // 2) * (SIDE * C) + (q % 2) * C
             a = tl.load(x + at[:, None] + offset[None, :], mask=there[:, None] & (i < K)[None, :], other=0.0)
-            f = tl.load(w + column[None, :] + (i * O)[:, None], mask=wanted[None, :] & (i < K)[:, None], other=0.0)
+            f = tl.load(w + column[None, :] + (i * OUT)[:, None], mask=wanted[None, :] & (i < K)[:, None], other=0.0)
             acc = tl.dot(a, f, acc, input_precision=PRECISION)
         better = acc > best
         best = tl.where(better, acc, best)
         place = tl.where(better, q, place)
-    bias = tl.load(w + column + K * O, mask=wanted, other=0.0).to(tl.float32)
-    to = ((net * images)[None, :] * (P * P) + m[:, None]) * O + (n % O)[None, :]
+    bias = tl.load(w + column + K * OUT, mask=wanted, other=0.0).to(tl.float32)
+    to = ((net * images)[None, :] * (P * P) + m[:, None]) * OUT + (n % OUT)[None, :]
     inside = there[:, None] & wanted[None, :]
     tl.store(y + to, (best + bias[None, :]).to(y.dtype.element_ty), mask=inside)
     tl.store(corner + to, place.to(tl.uint8), mask=inside)
@@ -60,7 +61,7 @@ def _forward_kernel(
 @triton.jit
 def _weight_gradient_kernel(
     x, dy, corner, out, images, groups, nets, each, ROUNDS: tl.constexpr,
-    SIDE: tl.constexpr, C: tl.constexpr, O: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
+    SIDE: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """A tile of patch entries by outputs, summed over a part of the pooled pixels; row 25 C is the bias."""
@@ -70,8 +71,8 @@ def _weight_gradient_kernel(
     g, part = tl.program_id(1), tl.program_id(2)
     i = (tl.program_id(0) % TILES) * BK + tl.arange(0, BK)
     n = (tl.program_id(0) // TILES) * BN + tl.arange(0, BN)
-    wanted = n < each * O
-    net = (n // O) * groups + g
+    wanted = n < each * OUT
+    net = (n // OUT) * groups + g
     offset = (i // (5 * C)) * (SIDE * C) + i % (5 * C)
     if VEC > 1:
         offset = tl.max_contiguous(tl.multiple_of(offset, VEC), VEC)
@@ -82,21 +83,21 @@ def _weight_gradient_kernel(
         there = m < images * P * P
         b, py, px = m // (P * P), (m // P) % P, m % P
         start = ((g * images + b) * SIDE + 2 * py + q // 2) * (SIDE * C) + (2 * px + q % 2) * C
-        at = ((net * images)[None, :] * (P * P) + m[:, None]) * O + (n % O)[None, :]
+        at = ((net * images)[None, :] * (P * P) + m[:, None]) * OUT + (n % OUT)[None, :]
         mask = there[:, None] & wanted[None, :]
         d = tl.load(dy + at, mask=mask, other=0.0)
         place = tl.load(corner + at, mask=mask, other=9)
         a = tl.load(x + start[:, None] + offset[None, :], mask=there[:, None] & (i < K)[None, :], other=0.0)
         a = tl.where((i == K)[None, :], 1.0, a).to(x.dtype.element_ty)
         acc = tl.dot(tl.trans(a), tl.where(place == q, d, 0.0), acc, input_precision=PRECISION)
-    to = ((part * nets + net)[None, :] * (K + 1) + i[:, None]) * O + (n % O)[None, :]
+    to = ((part * nets + net)[None, :] * (K + 1) + i[:, None]) * OUT + (n % OUT)[None, :]
     tl.store(out + to, acc, mask=wanted[None, :] & (i <= K)[:, None])
 
 
 @triton.jit
 def _patch_gradient_kernel(
     dy, corner, w, out, images,
-    P: tl.constexpr, C: tl.constexpr, O: tl.constexpr, STRIDE: tl.constexpr, PRECISION: tl.constexpr,
+    P: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BO: tl.constexpr,
 ):  # fmt: skip
     """A tile of pixels before the pooling by all patch entries: the pixels' gradients times the weights."""
@@ -105,9 +106,9 @@ def _patch_gradient_kernel(
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     there = m < images * R * R
     b, y, x = m // (R * R), (m // R) % R, m % R
-    at = (((net * images + b) * P + y // 2) * P + x // 2) * O
+    at = (((net * images + b) * P + y // 2) * P + x // 2) * OUT
     o = tl.arange(0, BO)
-    mask = there[:, None] & (o < O)[None, :]
+    mask = there[:, None] & (o < OUT)[None, :]
     d = tl.load(dy + at[:, None] + o[None, :], mask=mask, other=0.0)
     place = tl.load(corner + at[:, None] + o[None, :], mask=mask, other=9).to(tl.int32)
     d = tl.where(place == ((y % 2) * 2 + x % 2)[:, None], d, 0.0).to(w.dtype.element_ty)
@@ -115,8 +116,8 @@ def _patch_gradient_kernel(
     for n0 in range(0, STRIDE, BN):
         n = n0 + tl.arange(0, BN)
         f = tl.load(
-            w + net * ((25 * C + 1) * O) + n[None, :] * O + o[:, None],
-            mask=(n < 25 * C)[None, :] & (o < O)[:, None], other=0.0,
+            w + net * ((25 * C + 1) * OUT) + n[None, :] * OUT + o[:, None],
+            mask=(n < 25 * C)[None, :] & (o < OUT)[:, None], other=0.0,
         )  # fmt: skip
         found = tl.dot(d, f, input_precision=PRECISION)
         to = out + row[:, None] + n[None, :]
@@ -125,7 +126,7 @@ def _patch_gradient_kernel(
 
 @triton.jit
 def _pixel_gradient_kernel(
-    patches, dx, images, SIDE: tl.constexpr, C: tl.constexpr, STRIDE: tl.constexpr, VEC: tl.constexpr,
+    patches, dx, SIDE: tl.constexpr, C: tl.constexpr, STRIDE: tl.constexpr, VEC: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Some numbers of an image's gradient: the sum of what the up to 25 patches that a pixel is in have for it."""
@@ -147,7 +148,7 @@ def _pixel_gradient_kernel(
 
 @triton.jit
 def _amsgrad_kernel(p, g, m, v, top, copy, step, size, rate, decay, COPY: tl.constexpr, BLOCK: tl.constexpr):
-    """AMSGrad with decay added to the gradient, as torch.optim.Adam(amsgrad=True) has it; and a copy to compute with."""
+    """AMSGrad as torch.optim.Adam has it, with decay added to the gradient; and a copy to compute with."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < size
     number = tl.load(step)
@@ -250,7 +251,7 @@ class KernelConvolution:
         size = side * side * channels
         block = min(1024, _power(size))
         _pixel_gradient_kernel[(networks * n, triton.cdiv(size, block))](
-            patches, found, n, side, channels, stride, _vector(channels), block, num_warps=4
+            patches, found, side, channels, stride, _vector(channels), block, num_warps=4
         )
         return found
 

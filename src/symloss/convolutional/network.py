@@ -103,7 +103,7 @@ class ConvolutionalNetwork(nn.Module):
 
     Parameters
     ----------
-    architecture : Architecture
+    architecture : Architecture, optional
 
     Examples
     --------
@@ -111,9 +111,9 @@ class ConvolutionalNetwork(nn.Module):
     torch.Size([5])
     """
 
-    def __init__(self, architecture: Architecture = Architecture()) -> None:
+    def __init__(self, architecture: Architecture | None = None) -> None:
         super().__init__()
-        sizes = architecture
+        sizes = architecture or Architecture()
         self.first = nn.Conv2d(sizes.channels, sizes.first, KERNEL)
         self.second = nn.Conv2d(sizes.first, sizes.second, KERNEL)
         self.wide = nn.Linear(sizes.features, sizes.wide)

@@ -1,4 +1,4 @@
-"""One cell of the MNIST and CIFAR-10 experiments: a pair of classes and a noise, every loss and objective, all trials."""
+"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and objective, all trials."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class ImageScores(NamedTuple):
         ``dropout_off``: as the scores, but with dropout off. ``chosen_epoch``: with dropout off, after the epoch that
         corrupted labels choose. ``epoch``: which one that is, the mean of two. See `choose_epochs`.
     further_curves : dict of dicts
-        ``dropout_off``; ``corrupted``: the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``: the
-        standard errors of the means.
+        ``dropout_off``; ``corrupted``: the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``:
+        the standard errors of the means.
     """
 
     scores: Scores

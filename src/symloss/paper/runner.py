@@ -272,16 +272,17 @@ def _run(
     noise = cell.pi, cell.pi_prime
     if cell.family in IMAGES:
         images = load_images(cell.family, cell.dataset, download)
-        settings = {key: tuple(of) if isinstance(of, list) else of for key, of in cell.settings.items()}
+        settings = ImageSettings(**cell.settings)
         found = run_image_cell(
-            images, *noise, ImageSettings(**settings), losses, objectives, cell.trials, cell.seed, cell.dataset, device
+            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device
         )
         return found, "official files"
     X, y, source = load_arrays(cell.dataset, download)
     if kept:
         _check_source(kept, source)
-    settings = Settings(**cell.settings)
-    scores = run_cell(X, y, *noise, losses, objectives, cell.trials, settings, cell.seed, cell.dataset, device)
+    scores = run_cell(
+        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
+    )
     return ImageScores(scores, {}, {}, {}), source
 
 
