@@ -18,7 +18,7 @@ from symloss import __version__
 from symloss.losses import Loss, get_loss, list_losses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.table import Table
 
@@ -325,8 +325,94 @@ def reproduce_uci(
         raise ValueError("--jobs must be a number of processes, or -1 for one a core; got 0")
     cells = uci_cells(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
-    failed = _follow(run(folder, cells, chosen, _objectives(objectives), jobs, device, download), len(cells))
-    if failed < len(cells):
+    _finish(folder, run(folder, cells, chosen, _objectives(objectives), jobs, device, download), len(cells))
+
+
+ImageNoise = Annotated[
+    list[str] | None,
+    typer.Option("--noise", help="A noise rate pi,pi'; may be repeated.", metavar="PI,PI'", show_default="all four"),
+]
+ImageLosses = Annotated[
+    str | None,
+    typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
+]
+Objectives = Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")]
+ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
+ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes hours a cell.")]
+Seed = Annotated[int, typer.Option(help="Seed of all draws.", min=0)]
+Download = Annotated[bool, typer.Option(help="Download images that are not here.")]
+
+
+@reproduce.command("cifar10")
+def reproduce_cifar10(
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Classes to tell airplanes from.", metavar="NAME,...", show_default="all nine"),
+    ] = None,
+    noise: ImageNoise = None,
+    objectives: Objectives = "ber,auc",
+    losses: ImageLosses = None,
+    trials: ImageTrials = 10,
+    device: ImageDevice = "cuda",
+    seed: Seed = 0,
+    download: Download = True,
+    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/cifar10"),
+) -> None:
+    """Run the CIFAR-10 experiments, airplanes against another class, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce cifar10 --pairs horse --noise 0.65,0.45[/bold]
+    """
+    from symloss.paper.protocol import CIFAR10_PAIRS
+
+    names = _listed(pairs) if pairs else CIFAR10_PAIRS
+    _reproduce_images("cifar10", names, noise, objectives, losses, trials, device, seed, download, out)
+
+
+@reproduce.command("mnist")
+def reproduce_mnist(
+    noise: ImageNoise = None,
+    objectives: Objectives = "ber,auc",
+    losses: ImageLosses = None,
+    trials: ImageTrials = 10,
+    device: ImageDevice = "cuda",
+    seed: Seed = 0,
+    download: Download = True,
+    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/mnist"),
+) -> None:
+    """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
+    """
+    _reproduce_images("mnist", [], noise, objectives, losses, trials, device, seed, download, out)
+
+
+def _reproduce_images(
+    family: str,
+    pairs: Sequence[str],
+    noise: list[str] | None,
+    objectives: str,
+    losses: str | None,
+    trials: int,
+    device: str,
+    seed: int,
+    download: bool,
+    folder: Path,
+) -> None:
+    from symloss.paper.protocol import LOSSES, NOISES
+    from symloss.paper.runner import image_cells, run
+
+    noises = [_noise(pair) for pair in noise] if noise else NOISES
+    chosen = [_find_loss(name, {}) for name in _listed(losses)] if losses else LOSSES
+    cells = image_cells(family, pairs, noises, trials, seed)
+    names = _objectives(objectives)
+    _check_device(device)
+    _finish(folder, run(folder, cells, chosen, names, 1, device, download), len(cells))
+
+
+def _finish(folder: Path, outcomes: Iterable[Outcome], total: int) -> None:
+    """Follow a run to its end, and say how well its results agree with the paper."""
+    failed = _follow(outcomes, total)
+    if failed < total:
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary
 
@@ -408,6 +494,14 @@ def compare(
         Path | None,
         typer.Option(help="Draw scores against noise (figure 4) and ours against the paper's.", metavar="FOLDER"),
     ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            help="Other scores of images: dropout_off, or chosen_epoch (on corrupted labels).",
+            metavar="NAME",
+            show_default="as published, dropout on, last epoch",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for programs.")] = False,
 ) -> None:
     """Put results beside the paper's, cell by cell, and say how well they agree.
@@ -419,7 +513,7 @@ def compare(
     from symloss.paper.files import write_whole
 
     found = _read_results(results)
-    cells = compare_with_paper(found.cells)
+    cells = compare_with_paper(cell.scored(scores) if scores else cell for cell in found.cells)
     written = []
     if csv:
         write_whole(csv, comparison_csv(cells))

@@ -82,7 +82,9 @@ def run_cell(
         raise ValueError(f"X must be a table (n, d) of finite numbers, got one {what}")
     goals = [Objective(objective, loss) for objective in objectives for loss in losses]
     found: Scores = {objective: {name: [] for name in names} for objective in objectives}
-    drawn = [_draw(X, y, pi, pi_prime, settings, _seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)]
+    drawn = [
+        _draw(X, y, pi, pi_prime, settings, trial_seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)
+    ]
     for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, torch.device(device)), strict=True):
         found[goal.risk][label(goal.loss)] = [
             _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
@@ -126,16 +128,16 @@ class _Trial(NamedTuple):
     random_state: np.random.Generator
 
 
-def _seeds(seed: int, name: str, pi: float, pi_prime: float, trial: int) -> list[np.random.SeedSequence]:
-    """Return the seeds of a trial's draw and of its training."""
+def trial_seeds(seed: int, name: str, pi: float, pi_prime: float, trial: int) -> list[np.random.SeedSequence]:
+    """Return the seeds of a trial's draw, of its training and of what else it draws."""
     identity = f"{seed}/{name}/{float(pi)!r}/{float(pi_prime)!r}/{trial}"
-    return np.random.SeedSequence(int.from_bytes(identity.encode(), "big")).spawn(2)
+    return np.random.SeedSequence(int.from_bytes(identity.encode(), "big")).spawn(3)
 
 
 def _draw(
     X: Any, y: Any, pi: float, pi_prime: float, settings: Settings, seeds: Sequence[np.random.SeedSequence]
 ) -> _Trial:
-    of_draw, of_training = (np.random.default_rng(seed) for seed in seeds)
+    of_draw, of_training, _ = (np.random.default_rng(seed) for seed in seeds)
     X_train, y_train, X_test, y_test = contaminated_split(
         X,
         y,

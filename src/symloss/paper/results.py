@@ -8,7 +8,7 @@ import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -23,6 +23,7 @@ from symloss.paper.files import write_whole
 
 FORMAT = 1
 OBJECTIVES = ("ber", "auc")
+_OPTIONAL = {"further_scores", "further_curves"}  # in a file only where there are any
 DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
@@ -120,6 +121,8 @@ class Cell(Configuration):
         ``ber``, AUC for ``auc``.
     curves : dict
         ``curves[objective][loss]`` holds the mean score after each epoch, where it was recorded.
+    further_scores, further_curves : dict
+        The like by other names: scored in another way than the published ones, such as ``dropout_off``.
     versions : dict
     device : str
     seconds : float
@@ -137,6 +140,8 @@ class Cell(Configuration):
 
     scores: Scores
     curves: Scores = field(default_factory=dict)
+    further_scores: Mapping[str, Scores] = field(default_factory=dict)
+    further_curves: Mapping[str, Scores] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=current_versions)
     device: str = "cpu"
     seconds: float = 0.0
@@ -145,6 +150,10 @@ class Cell(Configuration):
         super().__post_init__()
         object.__setattr__(self, "scores", _checked_scores("scores", self.scores, self.trials))
         object.__setattr__(self, "curves", _checked_scores("curves", self.curves, None))
+        for name, trials in (("further_scores", self.trials), ("further_curves", None)):
+            _check_type(name, getattr(self, name), dict)
+            checked = {key: _checked_scores(f"{name}, {key}", of, trials) for key, of in getattr(self, name).items()}
+            object.__setattr__(self, name, checked)
         if not self.scores:
             raise ValueError("scores must hold an objective, got none")
         _check_type("versions", self.versions, dict)
@@ -155,6 +164,13 @@ class Cell(Configuration):
     def configuration(self) -> Configuration:
         """What decided the scores."""
         return Configuration(**{key.name: getattr(self, key.name) for key in fields(Configuration)})
+
+    def scored(self, way: str) -> Cell:
+        """The same cell with the further scores of this name as its scores."""
+        if way not in self.further_scores:
+            known = ", ".join(self.further_scores) or "none"
+            raise ValueError(f"{self.dataset} has no scores {way!r} beside the published kind; it has: {known}")
+        return replace(self, scores=self.further_scores[way], curves=self.further_curves.get(way, {}))
 
 
 class Results(NamedTuple):
@@ -209,7 +225,8 @@ def write_cell(folder: Path, cell: Cell) -> Path:
     ...     read_cell(write_cell(Path(folder), cell)) == cell
     True
     """
-    text = json.dumps({"format": FORMAT, **asdict(cell)}, indent=1, allow_nan=False)
+    content = {key: value for key, value in asdict(cell).items() if value or key not in _OPTIONAL}
+    text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False)
     # A line for each list of numbers. Strings hold no line breaks in JSON, so that none of them is touched.
     text = re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda match: f"[{' '.join(match[1].split())}]", text)
     path = cell_path(folder, cell.dataset, cell.pi, cell.pi_prime)
@@ -277,11 +294,11 @@ def _cell(content: Any) -> Cell:
     if content["format"] != FORMAT:
         raise ValueError(f"its format is {content['format']!r}; this symloss reads {FORMAT}")
     names = {key.name for key in fields(Cell)}
-    if missing := sorted(names - content.keys()):
+    if missing := sorted(names - content.keys() - _OPTIONAL):
         raise ValueError(f"it lacks {', '.join(missing)}")
     if unknown := sorted(content.keys() - names - {"format"}):
         raise ValueError(f"it has the unknown {', '.join(unknown)}")
-    return Cell(**{name: content[name] for name in names})
+    return Cell(**{name: content[name] for name in names & content.keys()})
 
 
 def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dict[str, list[float]]]:

@@ -17,11 +17,24 @@ from filelock import FileLock
 
 from symloss.losses import Loss
 from symloss.paper.experiment import label, run_cell
-from symloss.paper.protocol import NOISES, OBJECTIVES, PROTOCOLS, TRIALS, UCI_DATASETS, Settings
+from symloss.paper.images import ImageScores, load_images, run_image_cell
+from symloss.paper.protocol import (
+    CIFAR10_PAIRS,
+    IMAGE_TRIALS,
+    IMAGES,
+    NOISES,
+    OBJECTIVES,
+    PROTOCOLS,
+    TRIALS,
+    UCI_DATASETS,
+    ImageSettings,
+    Settings,
+)
 from symloss.paper.results import (
     Cell,
     Configuration,
     DamagedResult,
+    Scores,
     cell_path,
     current_versions,
     read_cell,
@@ -70,6 +83,53 @@ def uci_cells(
             settings=asdict(PROTOCOLS[protocol]),
         )
         for name in datasets
+        for pi, pi_prime in noises
+    ]
+
+
+def image_cells(
+    family: str,
+    pairs: Sequence[str] = CIFAR10_PAIRS,
+    noises: Sequence[tuple[float, float]] = NOISES,
+    trials: int = IMAGE_TRIALS,
+    seed: int = 0,
+    settings: ImageSettings | None = None,
+) -> list[Configuration]:
+    """Return the cells of the MNIST or of the CIFAR-10 experiments.
+
+    Parameters
+    ----------
+    family : {"mnist", "cifar10"}
+    pairs : sequence of str
+        Of CIFAR-10, the classes that airplanes are told from; MNIST has a single pair.
+    noises : sequence of (pi, pi_prime)
+    trials, seed : int
+    settings : ImageSettings, optional
+        Others than the paper's.
+
+    Examples
+    --------
+    >>> len(image_cells("cifar10")), len(image_cells("mnist"))
+    (36, 4)
+    """
+    if family not in IMAGES:
+        raise ValueError(f"family must be one of {', '.join(IMAGES)}, got {family!r}")
+    if family == "mnist":
+        pairs = ["mnist"]
+    elif unknown := [name for name in pairs if name not in CIFAR10_PAIRS]:
+        raise ValueError(f"pairs must be of {', '.join(CIFAR10_PAIRS)}; got {', '.join(unknown)}")
+    return [
+        Configuration(
+            family=family,
+            dataset=name,
+            pi=pi,
+            pi_prime=pi_prime,
+            trials=trials,
+            seed=seed,
+            protocol="matched" if settings is None else "other",
+            settings=asdict(settings or IMAGES[family]),
+        )
+        for name in pairs
         for pi, pi_prime in noises
     ]
 
@@ -147,7 +207,7 @@ def run(
         else:
             missing.append(configuration)
     # The longest first, so that no process is left with one at the end.
-    missing.sort(key=lambda configuration: -_effort(configuration.dataset))
+    missing.sort(key=lambda configuration: -_effort(configuration))
     tasks = (delayed(run_and_write)(folder, cell, losses, objectives, device, download) for cell in missing)
     yield from Parallel(n_jobs=jobs if device == "cpu" else 1, return_as="generator_unordered")(tasks)
 
@@ -176,28 +236,14 @@ def run_and_write(
         cell = _kept(folder, configuration, quietly=True)
         have = cell.scores if cell else {}
         lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
-        X, y, source = load_arrays(configuration.dataset, download)
-        if cell:
-            _check_source(cell, source)
-        found = run_cell(
-            X,
-            y,
-            configuration.pi,
-            configuration.pi_prime,
-            lacking,
-            objectives,
-            configuration.trials,
-            Settings(**configuration.settings),
-            configuration.seed,
-            configuration.dataset,
-            device,
-        )
+        found, source = _run(configuration, lacking, objectives, device, download, cell)
         seconds = time.perf_counter() - start
         new = Cell(
             **vars(configuration),
-            scores={
-                risk: {name: _or_chance(name, of) for name, of in scores.items()} for risk, scores in found.items()
-            },
+            scores=_or_chance(found.scores),
+            curves=found.curves,
+            further_scores={way: _or_chance(scores) for way, scores in found.further_scores.items()},
+            further_curves=found.further_curves,
             versions=current_versions() | {"data": source},
             device=_device_name(device),
             seconds=round(seconds, 2),
@@ -211,6 +257,33 @@ def run_and_write(
     finally:
         torch.set_num_threads(threads)
     return Outcome(configuration, seconds)
+
+
+def _run(
+    configuration: Configuration,
+    losses: Sequence[Loss],
+    objectives: Sequence[str],
+    device: str,
+    download: bool,
+    kept: Cell | None,
+) -> tuple[ImageScores, str]:
+    """Run a cell for these losses, and return what was found and where the data is from."""
+    cell = configuration
+    noise = cell.pi, cell.pi_prime
+    if cell.family in IMAGES:
+        images = load_images(cell.family, cell.dataset, download)
+        settings = ImageSettings(**cell.settings)
+        found = run_image_cell(
+            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device
+        )
+        return found, "official files"
+    X, y, source = load_arrays(cell.dataset, download)
+    if kept:
+        _check_source(kept, source)
+    scores = run_cell(
+        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
+    )
+    return ImageScores(scores, {}, {}, {}), source
 
 
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
@@ -252,20 +325,35 @@ def _check_dataset(name: str) -> None:
         raise ValueError(f"{name} holds images, which perceptrons are not for")
 
 
-def _effort(dataset: str) -> float:
-    """Return what a step costs, about: a product with d features, and all the rest."""
+def _effort(configuration: Configuration) -> float:
+    """Return what a step costs, about: a product with d features, and all the rest; all pairs of images the same."""
     from symloss.datasets import info
 
+    if configuration.family in IMAGES:
+        return 0.0
+    dataset = configuration.dataset
     return 60.0 + (info(dataset).dim if ":" not in dataset else 60)
 
 
 def _joined(old: Cell, new: Cell) -> Cell:
     """Return a cell with the scores of both, and where each part was run."""
     _check_source(old, new.versions["data"])
-    together = {risk: {**old.scores.get(risk, {}), **new.scores.get(risk, {})} for risk in {**old.scores, **new.scores}}
     versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
     device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
-    return replace(old, scores=together, versions=versions, device=device, seconds=seconds)
+    return replace(
+        old,
+        scores=_together(old.scores, new.scores),
+        curves=_together(old.curves, new.curves),
+        further_scores={way: _together(old.further_scores.get(way, {}), of) for way, of in new.further_scores.items()},
+        further_curves={way: _together(old.further_curves.get(way, {}), of) for way, of in new.further_curves.items()},
+        versions=versions,
+        device=device,
+        seconds=seconds,
+    )
+
+
+def _together(old: Scores, new: Scores) -> Scores:
+    return {risk: {**old.get(risk, {}), **new.get(risk, {})} for risk in {**old, **new}}
 
 
 def _check_source(cell: Cell, source: str) -> None:
@@ -298,16 +386,21 @@ def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> 
     return cell
 
 
-def _or_chance(name: str, values: Sequence[float]) -> list[float]:
+def _or_chance(scores: Scores) -> Scores:
     """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
-    diverged = sum(math.isnan(value) for value in values)
-    if diverged:
-        warnings.warn(f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}", stacklevel=2)
-    return [CHANCE if math.isnan(value) else value for value in values]
+    found: dict[str, dict[str, list[float]]] = {}
+    for risk, losses in scores.items():
+        found[risk] = {}
+        for name, values in losses.items():
+            if diverged := sum(math.isnan(value) for value in values):
+                text = f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}"
+                warnings.warn(text, stacklevel=2)
+            found[risk][name] = [CHANCE if math.isnan(value) else value for value in values]
+    return found
 
 
 def _device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
-__all__ = ["Outcome", "load_arrays", "run", "run_and_write", "uci_cells"]
+__all__ = ["Outcome", "image_cells", "load_arrays", "run", "run_and_write", "uci_cells"]

@@ -100,7 +100,8 @@ def _ber_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
 def _auc_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
     p, q = classes.positive.shape[1], classes.negative.shape[1]
     pos, neg = scores[:, :p], scores[:, scores.shape[1] - q :]
-    lines = _lines(loss)
+    # A GPU has all pairs at once; to sort takes it many small steps.
+    lines = _lines(loss) if scores.device.type == "cpu" else None
     by_pos, by_neg = _paired(pos, neg, classes, loss) if lines is None else _counted(pos, neg, classes, lines)
     gradient = torch.zeros_like(scores)
     gradient[:, :p] = by_pos * classes.positive

@@ -1,0 +1,191 @@
+"""One step of all networks of a stack, with gradients written by hand: for every objective of every trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from symloss.convolutional.network import NetworkStack
+from symloss.convolutional.patches import Convolution, Patches, Pooled
+from symloss.training.objectives import Classes, Objective
+
+
+class Optimiser(Protocol):
+    """AMSGrad on a flat tensor of parameters."""
+
+    def step(self) -> None:
+        """Take a step along the gradient."""
+
+    def reset(self) -> None:
+        """Forget all steps."""
+
+
+class Step:
+    """The gradients of all networks of a stack, and the step along them.
+
+    Networks of objective j in trial t are number ``j * trials + t``; those of a trial share its images and its dropout.
+
+    Parameters
+    ----------
+    stack : NetworkStack
+    objectives : sequence of Objective
+    convolutions : pair of Convolution
+    dtype : torch.dtype
+        What is computed in; parameters, AMSGrad and the objectives are in float32.
+    generator : torch.Generator
+        Of dropout, on the stack's device.
+    """
+
+    def __init__(
+        self,
+        stack: NetworkStack,
+        objectives: Sequence[Objective],
+        convolutions: tuple[Convolution, Convolution],
+        dtype: torch.dtype,
+        generator: torch.Generator,
+    ) -> None:
+        self.stack, self.objectives, self.dtype, self.generator = stack, objectives, dtype, generator
+        self.first, self.second = convolutions
+        self.trials = len(stack) // len(objectives)
+        self.rate = stack.architecture.dropout
+        self.copy = stack.flat.to(dtype)  # the parameters themselves in float32
+        self.gradient = torch.zeros_like(self.copy)
+        self.parameters, self.gradients = stack.views(self.copy), stack.views(self.gradient)
+        self.streams = [torch.cuda.Stream(stack.flat.device) for _ in objectives] if stack.flat.is_cuda else []
+
+    def features(self, images: Tensor) -> tuple[Pooled, Pooled]:
+        """Return what the convolutions make of each trial's images (trials, n, side, side, channels)."""
+        first = self.first.forward(images, self.parameters.first)
+        return first, self.second.forward(first.output, self.parameters.second)
+
+    def masks(self, n: int) -> tuple[Tensor, Tensor]:
+        """Draw what dropout keeps, scaled, of both layers (trials, n, units)."""
+        wide, narrow = (
+            torch.empty(self.trials, n, units, dtype=self.dtype, device=self.copy.device)
+            .bernoulli_(1 - self.rate, generator=self.generator)
+            .mul_(1 / (1 - self.rate))
+            for units in (self.stack.architecture.wide, self.stack.architecture.narrow)
+        )
+        return wide, narrow
+
+    def scores(self, features: Tensor, masks: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the scores (networks, n) in float32, and the two hidden layers."""
+        p, split = self.parameters, (len(self.objectives), self.trials)
+        wide = torch.baddbmm(p.wide_bias, features, p.wide).relu_()
+        if masks:
+            wide.unflatten(0, split).mul_(masks[0])
+        narrow = torch.baddbmm(p.narrow_bias, wide, p.narrow).relu_()
+        if masks:
+            narrow.unflatten(0, split).mul_(masks[1])
+        scores = torch.baddbmm(p.output_bias.float(), narrow.float(), p.output.float())
+        return scores.squeeze(2), wide, narrow
+
+    def write_gradients(self, images: Tensor, classes: Classes) -> None:
+        """Write the gradients of every network's objective on its trial's batch (trials, n, side, side, channels)."""
+        first, second = self.features(images)
+        masks = self.masks(images.shape[1]) if self.rate else None
+        by_features = self._fully_connected(second.output.flatten(2), masks, classes).view_as(second.output)
+        self.second.weight_gradient(second, by_features, self.gradients.second)
+        by_first = self.second.input_gradient(second, by_features, self.parameters.second)
+        self.first.weight_gradient(first, by_first, self.gradients.first)
+
+    def _fully_connected(self, features: Tensor, masks: tuple[Tensor, Tensor] | None, classes: Classes) -> Tensor:
+        """Write the gradients of the fully connected layers, and return that by the features."""
+        p, g, scale = self.parameters, self.gradients, 1 / (1 - self.rate)
+        scores, wide, narrow = self.scores(features, masks)
+        by_scores = self._by_scores(scores.unflatten(0, (len(self.objectives), -1)), classes).flatten(0, 1)[..., None]
+        g.output_bias.copy_(by_scores.sum(1, keepdim=True))
+        by_scores = by_scores.to(self.dtype)
+        torch.bmm(narrow.mT, by_scores, out=g.output)
+        # Where a unit is positive, ReLU and dropout have let it through.
+        by_narrow = (by_scores * p.output.mT).mul_(narrow > 0).mul_(scale)
+        torch.bmm(wide.mT, by_narrow, out=g.narrow)
+        g.narrow_bias.copy_(by_narrow.sum(1, keepdim=True, dtype=torch.float32))
+        by_wide = torch.bmm(by_narrow, p.narrow.mT).mul_(wide > 0).mul_(scale)
+        torch.bmm(features.mT, by_wide, out=g.wide)
+        g.wide_bias.copy_(by_wide.sum(1, keepdim=True, dtype=torch.float32))
+        return torch.bmm(by_wide, p.wide.mT)
+
+    def _by_scores(self, scores: Tensor, classes: Classes) -> Tensor:
+        """Return the objectives' gradients by the scores (objectives, trials, n)."""
+        out = torch.empty_like(scores)
+        if not self.streams:
+            for objective, part, target in zip(self.objectives, scores, out, strict=True):
+                target.copy_(objective.gradient(part, classes))
+            return out
+        # Many small kernels, which wait for each other unless each objective has a stream.
+        main = torch.cuda.current_stream(scores.device)
+        for objective, part, target, stream in zip(self.objectives, scores, out, self.streams, strict=True):
+            stream.wait_stream(main)
+            with torch.cuda.stream(stream):
+                target.copy_(objective.gradient(part, classes))
+        for stream in self.streams:
+            main.wait_stream(stream)
+        return out
+
+
+class TorchAMSGrad:
+    """AMSGrad as PyTorch has it, and the copy of the parameters that is computed with."""
+
+    def __init__(
+        self, parameters: Tensor, gradient: Tensor, copy: Tensor, learning_rate: float, weight_decay: float
+    ) -> None:
+        self.parameters, self.gradient, self.copy = parameters, gradient, copy
+        self.parameters.grad = gradient if gradient.dtype == parameters.dtype else torch.zeros_like(parameters)
+        self.adam = torch.optim.Adam(
+            [parameters],
+            lr=learning_rate,
+            weight_decay=weight_decay,
+            amsgrad=True,
+            fused=True,
+            capturable=parameters.is_cuda,
+        )
+
+    def step(self) -> None:
+        """Take a step."""
+        if self.parameters.grad is not self.gradient and self.parameters.grad is not None:
+            self.parameters.grad.copy_(self.gradient)
+        self.adam.step()
+        if self.copy is not self.parameters:
+            self.copy.copy_(self.parameters)
+
+    def reset(self) -> None:
+        """Forget all steps."""
+        for part in self.adam.state[self.parameters].values():
+            part.zero_()
+
+
+def has_kernels(device: torch.device) -> bool:
+    """Whether the device runs Triton's kernels in bfloat16, and Triton is here."""
+    if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def make_step(
+    stack: NetworkStack,
+    objectives: Sequence[Objective],
+    generator: torch.Generator,
+    learning_rate: float,
+    weight_decay: float,
+    kernels: bool,
+    dtype: torch.dtype,
+) -> tuple[Step, Optimiser]:
+    """Return the step of a stack and its optimiser, by Triton's kernels or by plain PyTorch."""
+    if not kernels:
+        step = Step(stack, objectives, (Patches(), Patches()), dtype, generator)
+        return step, TorchAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
+    from symloss.convolutional.kernels import FIRST, SECOND, KernelAMSGrad, KernelConvolution
+
+    step = Step(stack, objectives, (KernelConvolution(FIRST), KernelConvolution(SECOND)), dtype, generator)
+    return step, KernelAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
+
+
+__all__ = ["Optimiser", "Step", "TorchAMSGrad", "has_kernels", "make_step"]

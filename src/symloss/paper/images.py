@@ -1,0 +1,319 @@
+"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and objective, all trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from symloss.convolutional import Architecture, Training, train_networks
+from symloss.corruption import contaminate
+from symloss.losses import Loss
+from symloss.pairwise import pairwise_risk
+from symloss.paper.experiment import Scores, label, trial_seeds
+from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
+from symloss.training import Objective
+
+_AT_ONCE = 1 << 24  # scores that are measured together
+
+
+class Images(NamedTuple):
+    """Clean images of two classes, as (n, channels, 32, 32) of bytes, and their labels +1 and -1."""
+
+    train: Tensor
+    y_train: NDArray[np.int64]
+    test: Tensor
+    y_test: NDArray[np.int64]
+
+
+class ImageScores(NamedTuple):
+    """What a cell's networks scored, 0 to 100.
+
+    Parameters
+    ----------
+    scores : dict
+        ``scores[objective][loss]``: every trial's score after the last epoch, with dropout on, as published.
+    curves : dict
+        Of the same, the mean after each epoch.
+    further_scores : dict of dicts
+        ``dropout_off``: as the scores, but with dropout off. ``chosen_epoch``: with dropout off, after the epoch that
+        corrupted labels choose. ``epoch``: which one that is, the mean of two. See `choose_epochs`.
+    further_curves : dict of dicts
+        ``dropout_off``; ``corrupted``: the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``:
+        the standard errors of the means.
+    """
+
+    scores: Scores
+    curves: Scores
+    further_scores: dict[str, Scores]
+    further_curves: dict[str, Scores]
+
+
+@lru_cache(maxsize=2)
+def load_images(family: str, dataset: str, download: bool = True) -> Images:
+    """Return MNIST (even digits are positive), or CIFAR-10's airplanes (positive) and another class.
+
+    Examples
+    --------
+    >>> load_images("cifar10", "car")
+    Traceback (most recent call last):
+    ValueError: unknown class 'car' of CIFAR-10; its classes: airplane, automobile, ...
+    """
+    if family == "mnist":
+        from symloss.datasets import load
+
+        train, test = (load("mnist", split=split, download=download) for split in ("train", "test"))
+        pixels = [F.pad(torch.from_numpy(part.data), (2, 2, 2, 2)) for part in (train, test)]
+        return Images(pixels[0], train.target, pixels[1], test.target)
+    from symloss.datasets.classes import load_class
+
+    classes = [load_class(name, download) for name in (dataset, "airplane")][::-1]
+    parts: list[Any] = []
+    for both in zip(*classes, strict=True):
+        parts += [torch.from_numpy(np.concatenate(both)), np.repeat([1, -1], [len(part) for part in both])]
+    return Images(*parts)
+
+
+def run_image_cell(
+    images: Images,
+    pi: float,
+    pi_prime: float,
+    settings: ImageSettings,
+    losses: Sequence[Loss] = LOSSES,
+    objectives: Sequence[str] = OBJECTIVES,
+    trials: int = IMAGE_TRIALS,
+    seed: int = 0,
+    name: str = "",
+    device: str | torch.device = "cpu",
+    *,
+    architecture: Architecture | None = None,
+    kernels: bool | None = None,
+    dtype: torch.dtype | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> ImageScores:
+    """Train networks on corrupted draws of images, and return their scores on the clean test images.
+
+    Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
+    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.convolutional.train_networks`.
+    """
+    sizes = architecture or Architecture(images.train.shape[1], images.train.shape[2], dropout=settings.dropout)
+    generators = [
+        [np.random.default_rng(part) for part in trial_seeds(seed, name, pi, pi_prime, trial)]
+        for trial in range(trials)
+    ]
+    rows, y = (np.stack(part) for part in zip(
+        *(
+            contaminate(
+                np.arange(len(images.y_train)),
+                images.y_train,
+                pi=pi,
+                pi_prime=pi_prime,
+                n_positive=settings.n_positive,
+                n_negative=settings.n_negative,
+                random_state=of_draw,
+            )
+            for of_draw, _, _ in generators
+        ),
+        strict=True,
+    ))  # fmt: skip
+    goals = [Objective(objective, loss) for objective in objectives for loss in losses]
+    trained = train_networks(
+        images.train.to(device),
+        rows,
+        y,
+        images.test.to(device),
+        goals,
+        [of_training for _, of_training, _ in generators],
+        sizes,
+        Training(
+            settings.epochs,
+            settings.batch_size,
+            settings.balanced,
+            settings.learning_rate,
+            settings.weight_decay,
+            settings.mean,
+            settings.sd,
+        ),
+        kernels=kernels,
+        dtype=dtype,
+        progress=progress,
+    )
+    folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]
+    return _summary(trained.scores, images.y_test, folds, goals)
+
+
+class Half(NamedTuple):
+    """One half of the test images chooses an epoch by corrupted labels, the other one is what is scored.
+
+    Parameters
+    ----------
+    corrupted_positive, corrupted_negative : array of rows
+        Corrupted at the noise of the training images, and as many of both.
+    positive, negative : array of rows
+        The clean classes of the other half.
+    """
+
+    corrupted_positive: NDArray[np.int64]
+    corrupted_negative: NDArray[np.int64]
+    positive: NDArray[np.int64]
+    negative: NDArray[np.int64]
+
+
+def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.random.Generator) -> tuple[Half, Half]:
+    """Split the test images at random into halves with as many of each class, and corrupt the labels of either.
+
+    The paper's training sets leave no images for this: at all its noise rates pi + pi' = 1.1, and the two corrupted
+    classes of 4,540 images take 4,994 of the 5,000 airplanes.
+
+    Examples
+    --------
+    >>> first, second = halves(np.repeat([1, -1], 1000), 0.65, 0.45, np.random.default_rng(0))
+    >>> len(first.corrupted_positive), len(first.corrupted_negative), len(first.positive)
+    (454, 454, 500)
+    """
+    by_class = [generator.permutation(np.flatnonzero(y_test == label)) for label in (1, -1)]
+    sizes = [len(rows) // 2 for rows in by_class]
+    parts = [[rows[:size] for rows, size in zip(by_class, sizes, strict=True)],
+             [rows[size : 2 * size] for rows, size in zip(by_class, sizes, strict=True)]]  # fmt: skip
+    found = []
+    for chooses, scored in (parts, parts[::-1]):
+        n = validation_size(pi, pi_prime, *sizes)
+        rows, y = contaminate(
+            np.concatenate(chooses),
+            np.repeat([1, -1], sizes),
+            pi=pi,
+            pi_prime=pi_prime,
+            n_positive=n,
+            n_negative=n,
+            random_state=generator,
+        )
+        found.append(Half(rows[y > 0], rows[y < 0], *scored))
+    return found[0], found[1]
+
+
+def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) -> int:
+    """Return how many images of either corrupted class so many clean ones suffice for.
+
+    Examples
+    --------
+    >>> validation_size(1.0, 0.0, 500, 500), validation_size(0.65, 0.45, 500, 500)
+    (500, 454)
+    """
+    n = min(positives, negatives)
+    while True:
+        taken = round(pi * n) + round(pi_prime * n)
+        if taken <= positives and 2 * n - taken <= negatives:
+            return n
+        n -= 1
+
+
+def _summary(
+    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
+) -> ImageScores:
+    """Return the scores of a training's test scores (2, epochs, objectives, trials, n_test), dropout off and on."""
+    off, on = (_by_goal(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], goals) for part in found)
+    chosen, epoch, corrupted = choose_epochs(found[0], folds, goals)
+
+    def trials(values: Tensor) -> Scores:
+        return _named(values, goals)
+
+    def mean(values: Tensor) -> Scores:
+        return _named(values.nan_to_num(50.0).mean(2).T, goals)
+
+    def error(values: Tensor) -> Scores:
+        trials = values.shape[2]
+        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, goals)
+
+    return ImageScores(
+        trials(on[-1]),
+        mean(on),
+        {"dropout_off": trials(off[-1]), "chosen_epoch": trials(chosen), "epoch": trials(epoch)},
+        {"dropout_off": mean(off), "corrupted": mean(corrupted), "se": error(on), "dropout_off_se": error(off)},
+    )
+
+
+def choose_epochs(
+    scores: Tensor, folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
+
+    Both halves choose in turn: no image counts for a score that it helped to choose. Where several epochs are as good,
+    it is the earliest.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (epochs, objectives, trials, n_test)
+    folds : sequence of pairs of Half, one a trial
+    goals : sequence of Objective
+
+    Returns
+    -------
+    chosen, epoch : Tensor of shape (objectives, trials)
+        The score, and the number of the epoch, each the mean of both halves.
+    corrupted : Tensor of shape (epochs, objectives, trials)
+        The score on corrupted labels, the mean of both halves.
+    """
+    chosen, epochs, corrupted = [], [], []
+    for fold in zip(*folds, strict=True):
+        columns = [np.stack(rows) for rows in zip(*fold, strict=True)]
+        on_corrupted, clean = (_by_goal(scores, columns[start : start + 2], goals) for start in (0, 2))
+        epoch = on_corrupted.nan_to_num(0.0).argmax(0, keepdim=True)
+        chosen.append(clean.gather(0, epoch)[0])
+        epochs.append(1.0 + epoch[0])
+        corrupted.append(on_corrupted)
+    return sum(chosen) / 2, sum(epochs) / 2, sum(corrupted) / 2  # type: ignore[return-value]
+
+
+def _by_goal(scores: Tensor, columns: Sequence[NDArray[np.int64]], goals: Sequence[Objective]) -> Tensor:
+    """Return each objective's measure, 0 to 100, of scores (epochs, objectives, trials, n) for positives and negatives.
+
+    ``columns`` are the two classes' columns, for all trials or (trials, m) for each.
+    """
+    found = torch.empty(scores.shape[:3], dtype=torch.float64, device=scores.device)
+    index = [torch.from_numpy(part).to(scores.device) for part in columns]
+    several = max(1, _AT_ONCE // scores[0].numel())
+    for epochs in range(0, len(scores), several):
+        part = scores[epochs : epochs + several]
+        sides = [
+            part[..., rows] if rows.ndim == 1 else part.gather(3, rows.expand(*part.shape[:2], *rows.shape))
+            for rows in index
+        ]
+        for j, goal in enumerate(goals):
+            found[epochs : epochs + several, j] = _measure(goal.risk, *(side[:, j] for side in sides))
+    return 100 * found
+
+
+def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
+    """Return the balanced accuracy or the AUC; zeros and ties count as one half, and NaN makes NaN."""
+    wrong = pos.isnan().any(-1) | neg.isnan().any(-1)
+    if risk == "auc":
+        found = 1 - pairwise_risk(pos.nan_to_num(), neg.nan_to_num(), "zero_one", method="structure").double()
+    else:
+        found = (2 + pos.sign().mean(-1, dtype=torch.float64) - neg.sign().mean(-1, dtype=torch.float64)) / 4
+    return found.masked_fill(wrong, torch.nan)
+
+
+def _named(values: Tensor, goals: Sequence[Objective]) -> Scores:
+    """Return rows of numbers by their objective and loss."""
+    found: Scores = {}
+    for goal, row in zip(goals, values.tolist(), strict=True):
+        found.setdefault(goal.risk, {})[label(goal.loss)] = row
+    return found
+
+
+__all__ = [
+    "Half",
+    "ImageScores",
+    "Images",
+    "choose_epochs",
+    "halves",
+    "load_images",
+    "run_image_cell",
+    "validation_size",
+]
