@@ -165,7 +165,7 @@ def test_folds_may_be_given(noisy):
         (BERClassifier(model="kernel", gamma=0.0), "gamma must be above 0, got 0.0"),
         (BERClassifier(model="mlp", epochs=0), "epochs must be at least 1, got 0"),
         (BERClassifier(model="mlp", validation_fraction=1.0), "between 0 and 1, got 1.0"),
-        (BERClassifier(model=nn.Linear(20, 2)), r"one score a point, got shape \(500, 2\)"),
+        (BERClassifier(model=nn.Linear(20, 2)), r"one score a point, got shape \(600, 2\)"),
         (BERClassifier("exponential", nn.Linear(20, 1), learning_rate=1e30), "diverged with learning_rate=1e\\+30"),
         (BERClassifier("nonsense"), "unknown loss"),
     ],

@@ -43,6 +43,15 @@ def test_one_batch_of_a_linear_network_is_one_step_of_amsgrad(noisy, kind, risk)
     assert not torch.equal(found.weight, before)
 
 
+@pytest.mark.parametrize("kind", [BERClassifier, AUCClassifier])
+def test_weights_are_repetitions_up_to_adams_rounding(noisy, kind):
+    X, y = noisy[0][:60], noisy[1][240:300]
+    weight = np.random.default_rng(0).integers(0, 4, 60)
+    expected = kind(**FAST).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).decision_function(X)
+    found = kind(**FAST).fit(X, y, weight).decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
 def test_the_score_is_the_mean_of_the_networks(noisy):
     X, y = noisy[:2]
     fitted = AUCClassifier(**{**FAST, "epochs": 2}).fit(X, y)

