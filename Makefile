@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo   Table 1, an analysis, a training, and two data sets of the paper's experiments (into demo/)"
+	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments (into demo/)"
 	@echo "make test   all tests        make test-gpu  those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
@@ -34,6 +34,7 @@ demo: $(VENV)/.core
 	$(BIN)/symloss analyze barrier_hinge
 	$(BIN)/python examples/corrupted_labels.py
 	$(BIN)/symloss figures --out demo
+	$(BIN)/python examples/noisy_labels.py demo/noisy_labels.png
 	$(BIN)/symloss reproduce uci --datasets twonorm,waveform --trials 5 --no-download --out demo/results
 	$(BIN)/symloss compare demo/results --figures demo
 

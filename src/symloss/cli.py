@@ -197,12 +197,11 @@ def fit(
 
     Example: [bold]symloss fit data.csv --label churn --objective auc --out model[/bold]
     """
-    from symloss.estimators.persistence import check_extras, check_replaceable
+    from symloss.estimators.persistence import check_replaceable
     from symloss.tabular import fit_table, read_table
     from symloss.tabular.figures import scores_png
     from symloss.tabular.summary import print_summary, summary
 
-    check_extras()
     check_replaceable(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one a core; got 0")

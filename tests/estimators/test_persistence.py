@@ -416,16 +416,7 @@ def test_another_scikit_learn_is_warned_of_once_a_part(copy):
     assert len(set(messages)) == len(messages) == len(list(copy.glob("*.skops")))
 
 
-@pytest.mark.parametrize("package", ["safetensors", "skops"])
-def test_without_the_extra(copy, package, monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'need {package}: pip install "symloss\[save\]"'):
-        load(copy)
-
-
-def test_the_estimators_are_imported_without_the_extra():
+def test_the_estimators_are_imported_without_what_only_saving_needs():
     code = "import sys, symloss.estimators; print({'safetensors', 'skops'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "set()"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 
 import numpy as np
 import pandas as pd
@@ -226,12 +225,6 @@ def test_fit_refuses_before_the_fit_to_overwrite_what_is_no_model(folder, tmp_pa
     assert "is no model folder, and is not overwritten" in message
     (tmp_path / "empty.csv").write_text("")
     assert "is empty" in error_of("fit", tmp_path / "empty.csv", "--label", "y", "--out", tmp_path / "m")
-
-
-def test_without_the_extra(folder, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    message = error_of("fit", folder / "data.csv", "--label", "churn", "--out", tmp_path / "m")
-    assert 'need skops: pip install "symloss[save]"' in message
 
 
 def test_folders_that_are_no_models(folder, tmp_path):

@@ -2,6 +2,6 @@
 
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.persistence import load, save
-from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV
+from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, default_candidates
 
-__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV", "load", "save"]
+__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV", "default_candidates", "load", "save"]

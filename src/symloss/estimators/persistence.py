@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import re
 import warnings
@@ -44,7 +43,7 @@ def save(estimator: BinaryClassifier, folder: str | Path) -> None:
     """Write a fitted estimator into a folder: ``model.json``, ``tensors.safetensors`` and scikit-learn parts.
 
     The folder is whole or absent, and no pickle is in it. A folder that holds a model, and nothing else, is replaced;
-    any other is refused. Needs the packages of ``symloss[save]``.
+    any other is refused.
 
     Parameters
     ----------
@@ -138,13 +137,15 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
     ...     read_file(Path(parent) / "model", "note.txt")
     b'hello'
     """
+    import safetensors.torch  # here and below: only what saves or loads models waits for these libraries
+
     if type(estimator) not in ESTIMATORS.values():
         raise ValueError(f"can save one of {', '.join(ESTIMATORS)}, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     check_replaceable(folder)
     writer = Writer()
     stored = writer.estimator(estimator, type(estimator).__name__)
-    files = {_TENSORS: _extra("safetensors.torch").save(writer.tensors), **further}
+    files = {_TENSORS: safetensors.torch.save(writer.tensors), **further}
     for number, (where, part) in enumerate(writer.parts):
         files[_PART.format(number)] = _part_bytes(part, where)
     contents = {
@@ -244,7 +245,8 @@ def read_file(folder: Path, name: str, contents: dict[str, Any] | None = None) -
 
 def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
     content = read_file(folder, _TENSORS, contents)
-    library = _extra("safetensors.torch")
+    import safetensors.torch as library
+
     try:
         tensors: dict[str, Tensor] = library.load(content)
     except Exception as error:  # its own error type, and whatever a wrong header leads to
@@ -254,7 +256,8 @@ def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
 
 def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
     content = read_file(folder, name, contents)
-    library = _extra("skops.io")
+    import skops.io as library
+
     saved_by = contents.get("versions", {}).get("scikit-learn")
     try:
         unsafe = sorted(set(library.get_untrusted_types(data=content)) - _TRUSTED)
@@ -282,7 +285,8 @@ def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
 
 
 def _part_bytes(part: Any, where: str) -> bytes:
-    library = _extra("skops.io")
+    import skops.io as library
+
     try:
         content: bytes = library.dumps(part, compression=zipfile.ZIP_DEFLATED)
         unsafe = sorted(set(library.get_untrusted_types(data=content)) - _TRUSTED)
@@ -297,26 +301,6 @@ def _versions() -> dict[str, str]:
     from symloss import __version__
 
     return {"symloss": __version__, "torch": torch.__version__, "scikit-learn": sklearn.__version__}
-
-
-def _extra(name: str) -> Any:
-    """Import a package that only saving and loading need."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise ImportError(f'saving and loading models need {package}: pip install "symloss[save]" ({error})') from None
-
-
-def check_extras() -> None:
-    """Raise if what saving needs is not installed, before a long fit.
-
-    Examples
-    --------
-    >>> check_extras()
-    """
-    for name in ("safetensors.torch", "skops.io"):
-        _extra(name)
 
 
 __all__ = ["load", "save"]

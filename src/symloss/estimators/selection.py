@@ -127,7 +127,7 @@ class _ClassifierCV(BinaryClassifier):
 
     def _pool(self, data: Training, seed: int) -> Candidates:
         if self.candidates is None:
-            return default_candidates(self._kind, data, seed)
+            return default_candidates(self._kind, data.X, seed)
         if not self.candidates:
             raise ValueError("candidates must hold at least one (name, estimator), got none")
         names = [name for name, _ in self.candidates]
@@ -206,16 +206,27 @@ def _print_progress(title: str, done: int, total: int) -> None:
     print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
-def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training, seed: int) -> Candidates:
+def default_candidates(
+    kind: type[BERClassifier | AUCClassifier], X: Any, random_state: int | None = None
+) -> list[tuple[str, Any]]:
     """Return the pool that a CV estimator chooses from: families of models from strongly to hardly regularised.
 
-    The first ones average noise away, the last ones follow clean labels closely. Only trees and boosting take missing
-    values, only trees and linear models take sparse features.
+    Of each family, the first ones average noise away, and the last ones follow clean labels closely. Only trees and
+    boosting take missing values, only trees and linear models take sparse features. To add to the pool, put your own
+    ``(name, classifier)`` behind it and pass it on as ``candidates``.
+
+    Parameters
+    ----------
+    kind : BERClassifier or AUCClassifier
+        What the candidates minimise.
+    X : array, data frame or sparse matrix
+        The features.
+    random_state : int, optional
+        The candidates' seed.
 
     Examples
     --------
-    >>> data = Training(np.zeros((300, 2)), np.arange(300) % 2 == 1, np.ones(300))
-    >>> for name, _ in default_candidates(AUCClassifier, data, seed=0):
+    >>> for name, _ in default_candidates(AUCClassifier, np.zeros((300, 2))):
     ...     print(name)
     trees, leaves of 100
     trees, leaves of 50
@@ -232,16 +243,16 @@ def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training
     kernel, logistic, gamma 1, alpha 0.0005
     kernel, logistic, gamma 1, alpha 5e-05
     """
-    common: dict[str, Any] = {"threshold": 0.0, "random_state": seed}
-    dense = isinstance(data.X, np.ndarray)
+    common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
+    dense = not hasattr(X, "tocsr")
     pool: list[tuple[str, Any]] = [
         (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
         for leaf, trees in ((100, 300), (50, 300), (20, 300), (5, 100), (1, 100))
     ]
     if dense:
-        pool.append(("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, seed)))
-        pool.append(("boosting, 100 trees", _boosting(0.06, 100, 10, 20, seed)))
-        if np.isnan(data.X).any():
+        pool.append(("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, random_state)))
+        pool.append(("boosting, 100 trees", _boosting(0.06, 100, 10, 20, random_state)))
+        if np.isnan(np.asarray(X)).any():
             return pool
     pool.append(("linear, unhinged", kind(**common)))
     pool += [(f"linear, logistic, alpha {a:g}", kind("logistic", alpha=a, **common)) for a in (1.0, 0.03, 0.001)]
@@ -253,7 +264,9 @@ def default_candidates(kind: type[BERClassifier | AUCClassifier], data: Training
     return pool
 
 
-def _boosting(learning_rate: float, rounds: int, leaves: int, leaf: int, seed: int) -> HistGradientBoostingClassifier:
+def _boosting(
+    learning_rate: float, rounds: int, leaves: int, leaf: int, seed: int | None
+) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(
         learning_rate=learning_rate,
         max_iter=rounds,
