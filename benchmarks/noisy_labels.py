@@ -164,6 +164,7 @@ def main():
         print(f"{finished} of {len(cells)}: {', '.join(found[0][:4])}", flush=True)
     table = markdown(rows)
     (arguments.out / "noisy_labels.md").write_text(table)
+    (arguments.out / "noisy_labels_by_dataset.md").write_text(by_dataset(rows))
     print(table)
 
 
@@ -203,6 +204,26 @@ def markdown(rows):
             name = f"`{method}`" if "Classifier" in method else method
             lines.append(f"| {name} | {auc:.2f} | {behind[0]} | {accuracy:.2f} | {behind[1]} | {seconds:.1f} |")
         lines.append("")
+    return "\n".join(lines)
+
+
+def by_dataset(rows):
+    """Return tables of every method on every data set: mean and standard error over trials."""
+    datasets = sorted({row[0] for row in rows})
+    lines = []
+    for column, score in ((5, "AUC"), (6, "balanced accuracy")):
+        for noise in NOISES:
+            found = defaultdict(list)
+            for row in rows:
+                if (row[1], row[2]) == tuple(map(str, noise)):
+                    found[row[4], row[0]].append(float(row[column]))
+            lines += [f"## {score} at (π, π′) = {noise}", "", "| | " + " | ".join(datasets) + " |"]
+            lines.append("|---|" + "--:|" * len(datasets))
+            for method in dict.fromkeys(method for method, _ in found):
+                numbers = [found[method, dataset] for dataset in datasets]
+                cells = [f"{np.mean(of):.1f} ({np.std(of, ddof=1) / np.sqrt(len(of)):.1f})" for of in numbers]
+                lines.append(f"| {f'`{method}`' if 'Classifier' in method else method} | {' | '.join(cells)} |")
+            lines.append("")
     return "\n".join(lines)
 
 
