@@ -512,6 +512,8 @@ def compare(
     from symloss.paper.compare import comparison_csv, summary_json
     from symloss.paper.files import write_whole
 
+    if scores:
+        _check_scores(scores)
     found = _read_results(results)
     cells = compare_with_paper(cell.scored(scores) if scores else cell for cell in found.cells)
     written = []
@@ -537,6 +539,13 @@ def compare(
     _print_comparison(found.cells, cells)
     for path in written:
         print(f"wrote {path}")
+
+
+def _check_scores(name: str) -> None:
+    from symloss.paper.images import FURTHER_SCORES
+
+    if name not in FURTHER_SCORES:
+        raise ValueError(f"--scores must be of {', '.join(FURTHER_SCORES)}; got {name}")
 
 
 def _read_results(folder: Path) -> Results:
