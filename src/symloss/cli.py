@@ -484,7 +484,7 @@ def _follow(outcomes: Iterable[Outcome], total: int) -> int:
 
 @app.command()
 def compare(
-    results: Annotated[Path, typer.Argument(help="A folder of result files.", metavar="RESULTS")],
+    results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
     csv: Annotated[Path | None, typer.Option(help="Write every cell into this file.", metavar="FILE")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables into this file.", metavar="FILE")] = None,
     latex: Annotated[
@@ -492,7 +492,10 @@ def compare(
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(help="Draw scores against noise (figure 4) and ours against the paper's.", metavar="FOLDER"),
+        typer.Option(
+            help="Draw scores against noise (figure 4) and epochs (figure 5), and ours against the paper's.",
+            metavar="FOLDER",
+        ),
     ] = None,
     scores: Annotated[
         str | None,
@@ -514,8 +517,9 @@ def compare(
 
     if scores:
         _check_scores(scores)
-    found = _read_results(results)
-    cells = compare_with_paper(cell.scored(scores) if scores else cell for cell in found.cells)
+    folders = [_read_results(folder) for folder in dict.fromkeys(results)]
+    of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
+    cells = compare_with_paper(of_results)
     written = []
     if csv:
         write_whole(csv, comparison_csv(cells))
@@ -531,12 +535,14 @@ def compare(
         written += write_latex(latex, cells)
     if figures:
         from symloss.paper.figures import save_result_figures
+        from symloss.paper.image_figures import save_epoch_figures
 
-        written += save_result_figures(figures, cells)
+        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, of_results)]
     if as_json:
-        print(json.dumps(summary_json(cells) | {"damaged": [str(damaged) for damaged in found.damaged]}, indent=2))
+        damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
+        print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
         return
-    _print_comparison(found.cells, cells)
+    _print_comparison(of_results, cells)
     for path in written:
         print(f"wrote {path}")
 
