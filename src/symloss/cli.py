@@ -515,8 +515,7 @@ def compare(
     from symloss.paper.compare import comparison_csv, summary_json
     from symloss.paper.files import write_whole
 
-    if scores:
-        _check_scores(scores)
+    scored = _scored(scores) if scores else ""
     folders = [_read_results(folder) for folder in dict.fromkeys(results)]
     of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
     cells = compare_with_paper(of_results)
@@ -527,7 +526,7 @@ def compare(
     if markdown:
         from symloss.paper.markdown import comparison_markdown
 
-        write_whole(markdown, comparison_markdown(cells))
+        write_whole(markdown, comparison_markdown(cells, scored))
         written.append(markdown)
     if latex:
         from symloss.paper.latex import write_latex
@@ -547,11 +546,13 @@ def compare(
         print(f"wrote {path}")
 
 
-def _check_scores(name: str) -> None:
+def _scored(name: str) -> str:
+    """Return what other scores of images are."""
     from symloss.paper.images import FURTHER_SCORES
 
     if name not in FURTHER_SCORES:
         raise ValueError(f"--scores must be of {', '.join(FURTHER_SCORES)}; got {name}")
+    return FURTHER_SCORES[name]
 
 
 def _read_results(folder: Path) -> Results:

@@ -142,10 +142,12 @@ def test_other_scores_beside_the_papers(quick, tmp_path):
     reproduce("cifar10", "--pairs", "horse", "--noise", "0.65,0.45", *OPTIONS, "--out", tmp_path)
     (cell,) = read_cells(tmp_path).cells
     for scores in ("dropout_off", "chosen_epoch"):
-        target = tmp_path / f"{scores}.csv"
-        result = CliRunner().invoke(app, ["compare", str(tmp_path), "--scores", scores, "--json", "--csv", str(target)])
+        target, page = tmp_path / f"{scores}.csv", tmp_path / f"{scores}.md"
+        options = ["--scores", scores, "--json", "--csv", str(target), "--markdown", str(page)]
+        result = CliRunner().invoke(app, ["compare", str(tmp_path), *options])
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["compared"] == 2
+        assert page.read_text().startswith("# Ours and the paper's: ours with dropout off, ")
         (auc,) = (line.split(",") for line in target.read_text().splitlines() if ",auc," in line)
         assert float(auc[6]) == pytest.approx(cell.further_scores[scores]["auc"]["sigmoid"][0], abs=1e-3)
     for wrong in ("epoch", "dropout"):

@@ -20,7 +20,11 @@ from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
 from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
 from symloss.training import Objective
 
-FURTHER_SCORES = ("dropout_off", "chosen_epoch")  # beside those as published: dropout on, last epoch
+# Beside those as published: dropout on, last epoch.
+FURTHER_SCORES = {
+    "dropout_off": "dropout off, last epoch",
+    "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
+}
 _AT_ONCE = 1 << 24  # scores that are measured together
 
 

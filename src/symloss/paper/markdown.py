@@ -10,8 +10,8 @@ from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, s
 SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 
 
-def comparison_markdown(cells: Sequence[ComparedCell]) -> str:
-    """Return the comparison as Markdown.
+def comparison_markdown(cells: Sequence[ComparedCell], scored: str = "") -> str:
+    """Return the comparison as Markdown; ``scored`` says how ours are scored, where that is not as published.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def comparison_markdown(cells: Sequence[ComparedCell]) -> str:
     <BLANKLINE>
     """
     parts = [
-        "# Ours and the paper's",
+        "# Ours and the paper's" + (f": ours with {scored}" if scored else ""),
         "Mean score (standard error), 0 to 100; boldface: the best loss, and those that a one-sided t-test at 5% does "
         "not separate from it. The difference is ours minus the paper's; z is in its standard errors.",
         "## Summary",
