@@ -61,17 +61,19 @@ def print_means(cells: list[Cell], objective: str) -> None:
         texts = []
         for noise in NOISES:
             last, chosen = (mean_and_error(trials(cells, way, objective, loss, noise)) for way in WAYS)
-            texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f})")
+            epoch = trials(cells, "epoch", objective, loss, noise).mean()
+            texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f}), {epoch:.0f}")
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-def print_barrier_ahead(cells: list[Cell], objective: str) -> None:
-    """Print by how much the barrier hinge loss is ahead of each other loss, trial by trial."""
-    print("| barrier minus | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * 4 + "|")
+def print_barrier_ahead(cells: list[Cell], objective: str, way: str) -> None:
+    """Print by how much the barrier hinge loss is ahead of each other loss at its chosen epoch, trial by trial."""
+    print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES[1:]:
         texts = []
         for noise in NOISES:
-            barrier, other = (trials(cells, "chosen_epoch", objective, name, noise) for name in (NAMES[0], loss))
+            barrier = trials(cells, way, objective, NAMES[0], noise)
+            other = trials(cells, "chosen_epoch", objective, loss, noise)
             mean, error = mean_and_error(barrier - other)
             ahead = f", {(barrier.mean(1) > other.mean(1)).sum()} of {len(barrier)}" if len(barrier) > 1 else ""
             texts.append(f"{mean:+.1f} ({error:.1f}){ahead}")
@@ -83,12 +85,13 @@ def main(results: Path, target: Path) -> None:
     draw(families, target)
     for family, cells in families.items():
         for objective, score in SCORES.items():
-            print(f"\n{family}, {score}: last epoch → chosen epoch (standard errors over trials)\n")
-            print_means(cells, objective)
             print(
-                f"\n{family}, {score}, chosen epochs: barrier minus the other, paired by trial; pairs it is ahead in\n"
+                f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n"
             )
-            print_barrier_ahead(cells, objective)
+            print_means(cells, objective)
+            for way, label in WAYS.items():
+                print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
+                print_barrier_ahead(cells, objective, way)
 
 
 if __name__ == "__main__":
