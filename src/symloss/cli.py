@@ -338,7 +338,7 @@ ImageLosses = Annotated[
 ]
 Objectives = Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")]
 ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
-ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes hours a cell.")]
+ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes a day or more a cell.")]
 Seed = Annotated[int, typer.Option(help="Seed of all draws.", min=0)]
 Download = Annotated[bool, typer.Option(help="Download images that are not here.")]
 
