@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -14,15 +15,18 @@ import pytest
 import symloss as sl
 
 MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
+if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
+    MODULES.remove("symloss.convolutional.kernels")
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
           "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training",
-          "symloss.estimators", "symloss.datasets", "symloss.paper.tables", "symloss.paper.figures",
+          "symloss.convolutional", "symloss.estimators", "symloss.datasets", "symloss.datasets.classes",
+          "symloss.paper.tables", "symloss.paper.figures",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
-          "symloss.paper.runner", "symloss.tabular"]  # fmt: skip
+          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.runner", "symloss.tabular"]  # fmt: skip
 
 
 def public_objects():
@@ -109,6 +113,7 @@ ORDER = [
     "metrics",
     "models",
     "training",
+    "convolutional",
     "estimators",
     "datasets",
     "paper",

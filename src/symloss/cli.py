@@ -337,7 +337,7 @@ ImageLosses = Annotated[
 ]
 Objectives = Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")]
 ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
-ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes hours a cell.")]
+ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes a day or more a cell.")]
 Seed = Annotated[int, typer.Option(help="Seed of all draws.", min=0)]
 Download = Annotated[bool, typer.Option(help="Download images that are not here.")]
 
@@ -483,7 +483,7 @@ def _follow(outcomes: Iterable[Outcome], total: int) -> int:
 
 @app.command()
 def compare(
-    results: Annotated[Path, typer.Argument(help="A folder of result files.", metavar="RESULTS")],
+    results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
     csv: Annotated[Path | None, typer.Option(help="Write every cell into this file.", metavar="FILE")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables into this file.", metavar="FILE")] = None,
     latex: Annotated[
@@ -491,7 +491,10 @@ def compare(
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(help="Draw scores against noise (figure 4) and ours against the paper's.", metavar="FOLDER"),
+        typer.Option(
+            help="Draw scores against noise (figure 4) and epochs (figure 5), and ours against the paper's.",
+            metavar="FOLDER",
+        ),
     ] = None,
     scores: Annotated[
         str | None,
@@ -511,8 +514,10 @@ def compare(
     from symloss.paper.compare import comparison_csv, summary_json
     from symloss.paper.files import write_whole
 
-    found = _read_results(results)
-    cells = compare_with_paper(cell.scored(scores) if scores else cell for cell in found.cells)
+    scored = _scored(scores) if scores else ""
+    folders = [_read_results(folder) for folder in dict.fromkeys(results)]
+    of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
+    cells = compare_with_paper(of_results)
     written = []
     if csv:
         write_whole(csv, comparison_csv(cells))
@@ -520,7 +525,7 @@ def compare(
     if markdown:
         from symloss.paper.markdown import comparison_markdown
 
-        write_whole(markdown, comparison_markdown(cells))
+        write_whole(markdown, comparison_markdown(cells, scored))
         written.append(markdown)
     if latex:
         from symloss.paper.latex import write_latex
@@ -528,14 +533,25 @@ def compare(
         written += write_latex(latex, cells)
     if figures:
         from symloss.paper.figures import save_result_figures
+        from symloss.paper.image_figures import save_epoch_figures
 
-        written += save_result_figures(figures, cells)
+        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, of_results)]
     if as_json:
-        print(json.dumps(summary_json(cells) | {"damaged": [str(damaged) for damaged in found.damaged]}, indent=2))
+        damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
+        print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
         return
-    _print_comparison(found.cells, cells)
+    _print_comparison(of_results, cells)
     for path in written:
         print(f"wrote {path}")
+
+
+def _scored(name: str) -> str:
+    """Return what other scores of images are."""
+    from symloss.paper.images import FURTHER_SCORES
+
+    if name not in FURTHER_SCORES:
+        raise ValueError(f"--scores must be of {', '.join(FURTHER_SCORES)}; got {name}")
+    return FURTHER_SCORES[name]
 
 
 def _read_results(folder: Path) -> Results:

@@ -12,7 +12,7 @@ from symloss.convolutional import Architecture, Training, train_networks
 from symloss.convolutional.step import has_kernels
 
 sys.path.insert(0, str(Path(__file__).parent))
-from references import OBJECTIVES, TRAINING, gradient_errors, train_alone
+from references import OBJECTIVES, TRAINING, exact_convolutions, gradient_errors, train_alone
 
 SMALL = Architecture(3, 16, 6, 8, 32, 16)
 
@@ -90,3 +90,18 @@ def test_kernels_and_graph_train_as_plain_products_do():
     ]
     assert torch.equal(*gpu)
     torch.testing.assert_close(gpu[0], cpu, rtol=0, atol=0.02 * float(cpu.std()))
+
+
+@pytest.mark.gpu
+def test_kernels_train_as_one_network_at_a_time_does():
+    needs_kernels()
+    images, rows, y = drawn(32)
+    images = images.cuda()
+    architecture, training = replace(Architecture(), dropout=0.0), Training(2, 16, learning_rate=1e-4)
+    found = train_networks(images, rows, y, images, OBJECTIVES, [5, 6], architecture, training, dtype=torch.float32)
+    for k in range(len(found.stack)):
+        j, t = divmod(k, 2)
+        model = train_alone(images, rows[t], y[t], OBJECTIVES[j], 5 + t, architecture, training)
+        with torch.no_grad(), exact_convolutions():
+            scores = model(images / 255)
+        torch.testing.assert_close(found.scores[0, -1, j, t], scores, rtol=0, atol=0.02 * float(scores.std()))

@@ -8,6 +8,7 @@ import pytest
 
 import symloss as sl
 from symloss.datasets import fetch, info, list_datasets, load, make_twonorm, make_waveform
+from symloss.datasets.classes import load_class
 
 BESIDE = Path(sl.__file__).parents[3] / "shared" / "data"
 FOLDER = os.environ.get("SYMLOSS_DATA") or (str(BESIDE) if BESIDE.is_dir() else "")
@@ -84,6 +85,9 @@ def test_cifar10_pairs(official):
     train, test = (official("cifar10", split=split, negative="horse") for split in ("train", "test"))
     assert (len(train.data), len(test.data)) == (10_000, 2000)
     assert (train.target == 1).sum() == 5000
+    for name, sign in (("airplane", 1), ("horse", -1)):
+        for found, of_pair in zip(load_class(name, download=False), (train, test), strict=True):
+            np.testing.assert_array_equal(found, of_pair.data[of_pair.target == sign])
 
 
 @pytest.mark.parametrize(("name", "make"), [("twonorm", make_twonorm), ("waveform", make_waveform)])

@@ -64,6 +64,8 @@ def test_summary_of_results_that_differ_by_chance(made_up):
     differences = [cell.mean - cell.paper_mean for cell in cells]
     assert summary.rms_difference == pytest.approx(np.sqrt(np.mean(np.square(differences))))
     assert summary.mean_difference == pytest.approx(np.mean(differences))
+    assert summary.share_within_1_5 == np.mean(np.abs(differences) <= 1.5)
+    assert summary.share_within_3 == np.mean(np.abs(differences) <= 3)
     assert summary.share_z_below_1 == np.mean([abs(cell.z) < 1 for cell in cells])
     # Moved by one standard error, where z counts ours and the paper's: |z| < 1 where a normal number is below sqrt(2).
     assert summary.share_z_below_1 == pytest.approx(0.84, abs=0.04)

@@ -64,6 +64,12 @@ class Trained(NamedTuple):
         After the last epoch: objective j in trial t is number ``j * trials + t``.
     scores : Tensor of shape (2, epochs, objectives, trials, n_test)
         With dropout off, and with dropout on.
+
+    Examples
+    --------
+    >>> one = NetworkStack(Architecture(), [initial_layers(Architecture(), np.random.default_rng(0))])
+    >>> len(Trained(one, torch.zeros(2, 50, 1, 1, 2000)).stack)
+    1
     """
 
     stack: NetworkStack

@@ -54,7 +54,13 @@ def load_class(name: str, download: bool = True) -> tuple[Bytes, Bytes]:
 
 
 def write_class(name: str, folder: Path, download: bool = True) -> Path:
-    """Write the file of a class into a folder for ``SYMLOSS_DATA``, and return its path."""
+    """Write the file of a class into a folder for ``SYMLOSS_DATA``, and return its path.
+
+    Examples
+    --------
+    >>> write_class("horse", Path("data"))  # doctest: +SKIP
+    PosixPath('data/cifar-10-classes/horse.bin')
+    """
     path = folder / FOLDER / f"{name}.bin"
     path.parent.mkdir(parents=True, exist_ok=True)
     _official(name, download).tofile(path)

@@ -109,6 +109,8 @@ class Summary:
         Cells of ours, and those of them that the paper has.
     rms_difference, mean_difference : float
         Of our means from the paper's, in points of 0 to 100.
+    share_within_1_5, share_within_3 : float
+        Shares of the compared cells that differ by at most 1.5 and 3 points.
     share_z_below_1, share_z_below_2, share_z_below_3 : float
         Shares of the compared cells with z between -1 and 1, -2 and 2, -3 and 3. If all that differs is chance, about
         0.68, 0.95 and 0.997.
@@ -129,6 +131,8 @@ class Summary:
     compared: int
     rms_difference: float | None
     mean_difference: float | None
+    share_within_1_5: float | None
+    share_within_3: float | None
     share_z_below_1: float | None
     share_z_below_2: float | None
     share_z_below_3: float | None
@@ -164,6 +168,8 @@ def summarise(cells: Sequence[ComparedCell]) -> Summary:
         compared=len(differences),
         rms_difference=math.sqrt(statistics.fmean(d * d for d in differences)) if differences else None,
         mean_difference=statistics.fmean(differences) if differences else None,
+        share_within_1_5=statistics.fmean(abs(d) <= 1.5 for d in differences) if differences else None,
+        share_within_3=statistics.fmean(abs(d) <= 3 for d in differences) if differences else None,
         share_z_below_1=statistics.fmean(size < 1 for size in sizes) if sizes else None,
         share_z_below_2=statistics.fmean(size < 2 for size in sizes) if sizes else None,
         share_z_below_3=statistics.fmean(size < 3 for size in sizes) if sizes else None,

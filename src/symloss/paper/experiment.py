@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,32 @@ from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
 from symloss.training import Objective, train
 
 Scores = dict[str, dict[str, list[float]]]
+
+
+@dataclass(frozen=True)
+class CellScores:
+    """What the trials of a cell scored, 0 to 100.
+
+    Parameters
+    ----------
+    scores : dict
+        ``scores[objective][loss]``: every trial's score, as published.
+    curves : dict
+        Of the same, the mean after each epoch, where it is recorded.
+    further_scores, further_curves : dict of dicts
+        The like by other names: scored in another way, such as ``dropout_off``.
+
+    Examples
+    --------
+    >>> CellScores({"auc": {"sigmoid": [98.0, 97.5]}}).curves
+    {}
+    """
+
+    scores: Scores
+    curves: Scores = field(default_factory=dict)
+    further_scores: dict[str, Scores] = field(default_factory=dict)
+    further_curves: dict[str, Scores] = field(default_factory=dict)
+
 
 _METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
 
@@ -193,4 +220,4 @@ def _test_scores(
         return [stack(X_test, of_objective).cpu() for of_objective in models]
 
 
-__all__ = ["label", "run_cell", "standardised"]
+__all__ = ["CellScores", "label", "run_cell", "standardised"]

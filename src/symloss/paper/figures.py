@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,7 +122,7 @@ def save_figures(directory: Path) -> list[Path]:
     ...     [path.name for path in save_figures(Path(folder))][:2]
     ['figure1.png', 'figure1.pdf']
     """
-    return _save_all(directory, {"figure1": figure_1(), "figure2": figure_2(), "figure3": figure_3()})
+    return save_all(directory, {"figure1": figure_1(), "figure2": figure_2(), "figure3": figure_3()})
 
 
 def figure_4(cells: Sequence[ComparedCell]) -> Figure:
@@ -137,12 +137,42 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
     >>> [axes.get_title() for axes in figure_4(cells).axes]
     ['susy']
     """
+    styles = loss_styles(cell.loss for cell in cells)
+
+    def draw(axes: Axes, dataset: str, objective: str) -> None:
+        draw_against_noise(
+            axes, [cell for cell in cells if (cell.dataset, cell.objective) == (dataset, objective)], styles
+        )
+
+    return panels(
+        list(dict.fromkeys(cell.dataset for cell in cells)),
+        [objective for objective in SCORES if any(cell.objective == objective for cell in cells)],
+        draw,
+        "noise: π above, π' below",
+        styles,
+        crosses=any(cell.paper_mean is not None for cell in cells),
+    )
+
+
+def panels(
+    datasets: Sequence[str],
+    objectives: Sequence[str],
+    draw: Callable[[Axes, str, str], None],
+    below: str,
+    styles: dict[str, Style],
+    crosses: bool,
+) -> Figure:
+    """Draw a panel for each data set and objective, up to five data sets side by side, objectives below each other.
+
+    Examples
+    --------
+    >>> figure = panels(["susy"], ["ber", "auc"], lambda axes, dataset, objective: None, "noise", {}, crosses=False)
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['Balanced accuracy', 'AUC']
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in cells)]
-    styles = _styles(cells)
     columns = min(len(datasets), 5)
     bands = -(-len(datasets) // columns)
     with rc_context(STYLE):
@@ -152,16 +182,15 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
             band, column = divmod(index, columns)
             for line, objective in enumerate(objectives):
                 axes = figure.add_subplot(grid[band * len(objectives) + line, column])
-                chosen = [cell for cell in cells if (cell.dataset, cell.objective) == (dataset, objective)]
-                _draw_against_noise(axes, chosen, styles)
+                draw(axes, dataset, objective)
                 if line == 0:
                     axes.set_title(dataset)
                 if line < len(objectives) - 1:
                     axes.tick_params(labelbottom=False)
                 if column == 0:
                     axes.set_ylabel(SCORES[objective])
-        figure.supxlabel("noise: π above, π' below", fontsize="medium")
-        _legend(figure, styles, crosses=any(cell.paper_mean is not None for cell in cells))
+        figure.supxlabel(below, fontsize="medium")
+        add_legend(figure, styles, crosses)
     return figure
 
 
@@ -181,7 +210,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
     if not objectives:
         raise ValueError("nothing to draw: the paper has none of these cells")
-    styles = _styles(compared)
+    styles = loss_styles(cell.loss for cell in compared)
     with rc_context(STYLE):
         figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
         grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
@@ -196,7 +225,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
             differences.set_xlabel("paper")
         grid[0, 0].set_ylabel("ours")
         grid[1, 0].set_ylabel("ours − paper")
-        _legend(figure, {loss: style | {"linestyle": "none"} for loss, style in styles.items()})
+        add_legend(figure, {loss: style | {"linestyle": "none"} for loss, style in styles.items()})
     return figure
 
 
@@ -217,10 +246,21 @@ def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[
         drawn[name] = figure_4([cell for cell in cells if cell.family == family])
     if any(cell.paper_mean is not None for cell in cells):
         drawn["ours_against_paper"] = scatter(cells)
-    return _save_all(directory, drawn)
+    return save_all(directory, drawn)
 
 
-def _draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[str, Style]) -> None:
+def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[str, Style]) -> None:
+    """Draw the means of one data set and objective, with bars of a standard error, and crosses for the paper's.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().add_subplot()
+    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> draw_against_noise(axes, cells, loss_styles(["hinge"]))
+    >>> len(axes.containers)
+    1
+    """
     noises = list(dict.fromkeys((cell.pi, cell.pi_prime) for cell in cells))
     for loss, style in styles.items():
         chosen = [cell for cell in cells if cell.loss == loss]
@@ -256,9 +296,15 @@ def _draw_against_paper(
         )
 
 
-def _styles(cells: Sequence[ComparedCell]) -> dict[str, Style]:
-    """Return how each loss is drawn: the same in every figure, losses of the user's own after the built-in ones."""
-    losses = sorted({cell.loss for cell in cells}, key=loss_order)
+def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
+    """Return how each loss is drawn: the same in every figure, losses of the user's own after the built-in ones.
+
+    Examples
+    --------
+    >>> list(loss_styles(["hinge", "barrier_hinge", "hinge"]))
+    ['barrier_hinge', 'hinge']
+    """
+    losses = sorted(set(losses), key=loss_order)
     own = [loss for loss in losses if loss not in COLOURS]
     return {
         loss: {
@@ -270,7 +316,17 @@ def _styles(cells: Sequence[ComparedCell]) -> dict[str, Style]:
     }
 
 
-def _legend(figure: Figure, styles: dict[str, Style], crosses: bool = False) -> None:
+def add_legend(figure: Figure, styles: dict[str, Style], crosses: bool = False) -> None:
+    """Add a legend of the losses at the right, and of the crosses for the paper's numbers.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> figure = Figure(layout="constrained")
+    >>> add_legend(figure, loss_styles(["hinge"]), crosses=True)
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['Hinge', 'paper']
+    """
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=loss_heading(loss), **style) for loss, style in styles.items()]
@@ -279,7 +335,14 @@ def _legend(figure: Figure, styles: dict[str, Style], crosses: bool = False) -> 
     figure.legend(handles=handles, loc="outside right center", handlelength=3)
 
 
-def _save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
+def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
+    """Write figures into a directory, each as PNG and PDF by its name, and return their paths.
+
+    Examples
+    --------
+    >>> save_all(Path("unused"), {})
+    []
+    """
     paths = []
     for name, figure in figures.items():
         for kind in ("png", "pdf"):

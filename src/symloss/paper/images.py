@@ -16,43 +16,33 @@ from symloss.convolutional import Architecture, Training, train_networks
 from symloss.corruption import contaminate
 from symloss.losses import Loss
 from symloss.pairwise import pairwise_risk
-from symloss.paper.experiment import Scores, label, trial_seeds
+from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
 from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
 from symloss.training import Objective
 
+# Beside those as published: dropout on, last epoch.
+FURTHER_SCORES = {
+    "dropout_off": "dropout off, last epoch",
+    "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
+}
 _AT_ONCE = 1 << 24  # scores that are measured together
 
 
 class Images(NamedTuple):
-    """Clean images of two classes, as (n, channels, 32, 32) of bytes, and their labels +1 and -1."""
+    """Clean images of two classes, as (n, channels, side, side) of bytes, and their labels +1 and -1.
+
+    Examples
+    --------
+    >>> y = np.repeat([1, -1], 30)
+    >>> pixels = torch.zeros(60, 1, 16, 16, dtype=torch.uint8)
+    >>> Images(pixels, y, pixels[20:40], y[20:40]).test.shape
+    torch.Size([20, 1, 16, 16])
+    """
 
     train: Tensor
     y_train: NDArray[np.int64]
     test: Tensor
     y_test: NDArray[np.int64]
-
-
-class ImageScores(NamedTuple):
-    """What a cell's networks scored, 0 to 100.
-
-    Parameters
-    ----------
-    scores : dict
-        ``scores[objective][loss]``: every trial's score after the last epoch, with dropout on, as published.
-    curves : dict
-        Of the same, the mean after each epoch.
-    further_scores : dict of dicts
-        ``dropout_off``: as the scores, but with dropout off. ``chosen_epoch``: with dropout off, after the epoch that
-        corrupted labels choose. ``epoch``: which one that is, the mean of two. See `choose_epochs`.
-    further_curves : dict of dicts
-        ``dropout_off``; ``corrupted``: the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``:
-        the standard errors of the means.
-    """
-
-    scores: Scores
-    curves: Scores
-    further_scores: dict[str, Scores]
-    further_curves: dict[str, Scores]
 
 
 @lru_cache(maxsize=2)
@@ -96,11 +86,28 @@ def run_image_cell(
     kernels: bool | None = None,
     dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
-) -> ImageScores:
+) -> CellScores:
     """Train networks on corrupted draws of images, and return their scores on the clean test images.
 
     Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
     and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.convolutional.train_networks`.
+
+    Returns
+    -------
+    CellScores
+        The scores are after the last epoch, with dropout on, as published. Further scores: ``dropout_off``, the same
+        with dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
+        `choose_epochs`; ``epoch``, which one that is, the mean of two. Further curves: ``dropout_off``; ``corrupted``,
+        the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``, standard errors of the means.
+
+    Examples
+    --------
+    >>> y = np.repeat([1, -1], 30)
+    >>> pixels = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8)
+    >>> settings, small = ImageSettings(10, 10, epochs=2, mean=(0.0,), sd=(1.0,)), Architecture(1, 16, 2, 3, 8, 4)
+    >>> found = run_image_cell(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
+    >>> len(found.scores["auc"]["sigmoid"]), len(found.curves["auc"]["sigmoid"])
+    (3, 2)
     """
     sizes = architecture or Architecture(images.train.shape[1], images.train.shape[2], dropout=settings.dropout)
     generators = [
@@ -157,6 +164,12 @@ class Half(NamedTuple):
         Corrupted at the noise of the training images, and as many of both.
     positive, negative : array of rows
         The clean classes of the other half.
+
+    Examples
+    --------
+    >>> first, second = halves(np.repeat([1, -1], 10), 1.0, 0.0, np.random.default_rng(0))
+    >>> sorted(first.corrupted_positive) == sorted(second.positive)
+    True
     """
 
     corrupted_positive: NDArray[np.int64]
@@ -215,7 +228,7 @@ def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) 
 
 def _summary(
     found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
-) -> ImageScores:
+) -> CellScores:
     """Return the scores of a training's test scores (2, epochs, objectives, trials, n_test), dropout off and on."""
     off, on = (_by_goal(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], goals) for part in found)
     chosen, epoch, corrupted = choose_epochs(found[0], folds, goals)
@@ -230,7 +243,7 @@ def _summary(
         trials = values.shape[2]
         return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, goals)
 
-    return ImageScores(
+    return CellScores(
         trials(on[-1]),
         mean(on),
         {"dropout_off": trials(off[-1]), "chosen_epoch": trials(chosen), "epoch": trials(epoch)},
@@ -244,7 +257,7 @@ def choose_epochs(
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
     Both halves choose in turn: no image counts for a score that it helped to choose. Where several epochs are as good,
-    it is the earliest.
+    it is the earliest; of equal balanced accuracies the last bit of the sum of two shares may decide.
 
     Parameters
     ----------
@@ -258,6 +271,16 @@ def choose_epochs(
         The score, and the number of the epoch, each the mean of both halves.
     corrupted : Tensor of shape (epochs, objectives, trials)
         The score on corrupted labels, the mean of both halves.
+
+    Examples
+    --------
+    >>> from symloss.losses import Sigmoid
+    >>> y = np.repeat([1, -1], 10)
+    >>> scores = torch.stack([-torch.from_numpy(y), torch.from_numpy(y)]).double()[:, None, None]  # wrong, then right
+    >>> folds = [halves(y, 1.0, 0.0, np.random.default_rng(0))]
+    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Objective("auc", Sigmoid())])
+    >>> chosen.item(), epoch.item()
+    (100.0, 2.0)
     """
     chosen, epochs, corrupted = [], [], []
     for fold in zip(*folds, strict=True):
@@ -308,8 +331,8 @@ def _named(values: Tensor, goals: Sequence[Objective]) -> Scores:
 
 
 __all__ = [
+    "FURTHER_SCORES",
     "Half",
-    "ImageScores",
     "Images",
     "choose_epochs",
     "halves",

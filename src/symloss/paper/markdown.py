@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from symloss.paper.compare import ComparedCell, Summary, summarise_parts
+from symloss.paper.compare import ComparedCell, Summary, summarise, summarise_parts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
 
 SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 
 
-def comparison_markdown(cells: Sequence[ComparedCell]) -> str:
-    """Return the comparison as Markdown.
+def comparison_markdown(cells: Sequence[ComparedCell], scored: str = "") -> str:
+    """Return the comparison as Markdown; ``scored`` says how ours are scored, where that is not as published.
 
     Examples
     --------
@@ -27,12 +27,14 @@ def comparison_markdown(cells: Sequence[ComparedCell]) -> str:
     <BLANKLINE>
     """
     parts = [
-        "# Ours and the paper's",
+        "# Ours and the paper's" + (f": ours with {scored}" if scored else ""),
         "Mean score (standard error), 0 to 100; boldface: the best loss, and those that a one-sided t-test at 5% does "
         "not separate from it. The difference is ours minus the paper's; z is in its standard errors.",
         "## Summary",
         _summary_table(cells),
     ]
+    if near := near_text(summarise(cells)):
+        parts.append(near)
     for table in score_tables(cells, by_noise=single_dataset_families(cells)):
         parts += [f"## {_escaped(table.title)}", _table(table)]
     return "\n\n".join(parts) + "\n"
@@ -57,6 +59,21 @@ def summary_texts(name: str, summary: Summary) -> list[str]:
         f"{summary.boldface_agree} of {summary.boldface_of}" if summary.boldface_of else "-",
         f"{summary.best_loss_agree} of {summary.best_loss_of}" if summary.best_loss_of else "-",
     ]
+
+
+def near_text(summary: Summary) -> str:
+    """Return what share of the cells is near the paper's, or nothing where the paper has none of them.
+
+    Examples
+    --------
+    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> near_text(summarise(cells))
+    'Within 1.5 points of the paper: 100.0% of the cells; within 3 points: 100.0%.'
+    """
+    if summary.share_within_1_5 is None or summary.share_within_3 is None:
+        return ""
+    near, less = summary.share_within_1_5, summary.share_within_3
+    return f"Within 1.5 points of the paper: {near:.1%} of the cells; within 3 points: {less:.1%}."
 
 
 def _summary_table(cells: Sequence[ComparedCell]) -> str:

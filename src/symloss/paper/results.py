@@ -166,11 +166,18 @@ class Cell(Configuration):
         return Configuration(**{key.name: getattr(self, key.name) for key in fields(Configuration)})
 
     def scored(self, way: str) -> Cell:
-        """The same cell with the further scores of this name as its scores."""
+        """The same cell with the further scores of this name as its scores, and curves and errors likewise."""
         if way not in self.further_scores:
             known = ", ".join(self.further_scores) or "none"
             raise ValueError(f"{self.dataset} has no scores {way!r} beside the published kind; it has: {known}")
-        return replace(self, scores=self.further_scores[way], curves=self.further_curves.get(way, {}))
+        errors = self.further_curves.get(f"{way}_se")
+        return replace(
+            self,
+            scores=self.further_scores[way],
+            curves=self.further_curves.get(way, {}),
+            further_scores={},
+            further_curves={"se": errors} if errors else {},
+        )
 
 
 class Results(NamedTuple):

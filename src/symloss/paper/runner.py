@@ -16,8 +16,8 @@ import torch
 from filelock import FileLock
 
 from symloss.losses import Loss
-from symloss.paper.experiment import label, run_cell
-from symloss.paper.images import ImageScores, load_images, run_image_cell
+from symloss.paper.experiment import CellScores, label, run_cell
+from symloss.paper.images import load_images, run_image_cell
 from symloss.paper.protocol import (
     CIFAR10_PAIRS,
     IMAGE_TRIALS,
@@ -266,7 +266,7 @@ def _run(
     device: str,
     download: bool,
     kept: Cell | None,
-) -> tuple[ImageScores, str]:
+) -> tuple[CellScores, str]:
     """Run a cell for these losses, and return what was found and where the data is from."""
     cell = configuration
     noise = cell.pi, cell.pi_prime
@@ -283,7 +283,7 @@ def _run(
     scores = run_cell(
         X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
     )
-    return ImageScores(scores, {}, {}, {}), source
+    return CellScores(scores), source
 
 
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:

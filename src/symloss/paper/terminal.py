@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from symloss.paper.compare import ComparedCell, summarise_parts
-from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
+from symloss.paper.compare import ComparedCell, summarise, summarise_parts
+from symloss.paper.markdown import SUMMARY_COLUMNS, near_text, summary_texts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def print_summary(cells: Sequence[ComparedCell], console: Console) -> None:
                 style="bold" if part == "all" else None,
             )
     console.print(table)
+    if near := near_text(summarise(cells)):
+        console.print(near, highlight=False)
     console.print(LEGEND, style="dim", highlight=False)
 
 

@@ -1,0 +1,112 @@
+"""Which setting would bring MNIST at the highest noise nearer to the published scores, one changed at a time.
+
+    SYMLOSS_DATA=FOLDER python benchmarks/mnist_ablation.py [--objectives auc] [--trials 3] [--out FOLDER]
+
+The settings are those of the authors' script (``symloss.paper.protocol.MNIST``) but for the one named: what a batch
+holds, how pixels are scaled, weight decay, learning rate. Scores are with dropout on after the last epoch, as
+published; the rms is of their differences from the paper's. ``--device cpu --small`` only tries the code.
+"""
+
+import argparse
+import csv
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from symloss.convolutional import Architecture
+from symloss.paper.images import Images, load_images, run_image_cell
+from symloss.paper.protocol import LOSSES, MNIST, NOISES, ImageSettings
+from symloss.paper.published import find_published
+
+NOISE = NOISES[-1]
+NAMES = [loss.name for loss in LOSSES]
+VARIANTS = {
+    "the script's: 128 + 128, 0-255, no decay, 1e-4": MNIST,
+    "batch: 256 mixed": replace(MNIST, batch_size=256, balanced=False),
+    "batch: 128 mixed": replace(MNIST, batch_size=128, balanced=False),
+    "pixels: 0-1": replace(MNIST, sd=(1.0,)),
+    "pixels: standardised": replace(MNIST, mean=(0.1307,), sd=(0.3081,)),
+    "weight decay: 1e-4": replace(MNIST, weight_decay=1e-4),
+    "weight decay: 1e-3": replace(MNIST, weight_decay=1e-3),
+    "learning rate: 3e-5": replace(MNIST, learning_rate=3e-5),
+    "learning rate: 1e-3": replace(MNIST, learning_rate=1e-3),
+}
+Row = dict[str, str | float | int]
+
+
+def published(objective: str) -> dict[str, float]:
+    found = {name: find_published("mnist", "mnist", objective, *NOISE, name) for name in NAMES}
+    return {name: cell.mean for name, cell in found.items() if cell}
+
+
+def few(images: Images) -> Images:
+    """Return every hundredth image, 16 pixels of 32 both ways."""
+    return Images(
+        images.train[::100, :, ::2, ::2], images.y_train[::100], images.test[::100, :, ::2, ::2], images.y_test[::100]
+    )
+
+
+def run_variant(
+    images: Images, settings: ImageSettings, objectives: list[str], trials: int, device: str, small: bool
+) -> list[Row]:
+    """Return a row for every objective and loss."""
+    tiny = Architecture(1, 16, 2, 3, 8, 4) if small else None
+    if small:
+        settings = replace(settings, n_positive=100, n_negative=100, epochs=2, batch_size=settings.batch_size // 8)
+    found = run_image_cell(
+        images, *NOISE, settings, LOSSES, objectives, trials, 0, "mnist", device, architecture=tiny
+    )  # fmt: skip
+    rows: list[Row] = []
+    for objective in objectives:
+        papers = published(objective)
+        for name in NAMES:
+            on, off = (
+                np.array(scores[objective][name]) for scores in (found.scores, found.further_scores["dropout_off"])
+            )
+            curve = np.array(found.curves[objective][name])
+            rows.append({
+                "objective": objective, "loss": name, "mean": round(float(on.mean()), 2),
+                "se": round(float(on.std(ddof=1) / len(on) ** 0.5), 2), "dropout_off": round(float(off.mean()), 2),
+                "best": round(float(curve.max()), 2), "best_epoch": int(curve.argmax()) + 1, "paper": papers[name],
+            })  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objectives", default="auc")
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true", help="few images, tiny networks")
+    parser.add_argument("--out", type=Path, help="folder to write mnist_ablation.csv into")
+    options = parser.parse_args()
+    objectives = options.objectives.split(",")
+    images = few(load_images("mnist", "mnist")) if options.small else load_images("mnist", "mnist")
+    rows: list[Row] = []
+    print(f"MNIST at {tuple(NOISE)}, {options.trials} trials, {options.device}, torch {torch.__version__}")
+    print(f"{'':52}" + "".join(f"{name[:8]:>9}" for name in NAMES) + "      rms  seconds")
+    for objective in objectives:
+        print(f"{f'paper, {objective}':52}" + "".join(f"{mean:9.1f}" for mean in published(objective).values()))
+    for variant, settings in VARIANTS.items():
+        start = time.perf_counter()
+        of = run_variant(images, settings, objectives, options.trials, options.device, options.small)
+        seconds = time.perf_counter() - start
+        for objective in objectives:
+            here = [row for row in of if row["objective"] == objective]
+            rms = np.sqrt(np.mean([(float(row["mean"]) - float(row["paper"])) ** 2 for row in here]))
+            means = "".join(f"{row['mean']:9.1f}" for row in here)
+            print(f"{f'{variant}, {objective}':52}{means}{rms:9.1f}{seconds:9.1f}", flush=True)
+        rows += [{"variant": variant} | row for row in of]
+        if options.out:  # after each: what was run is kept
+            options.out.mkdir(parents=True, exist_ok=True)
+            with (options.out / "mnist_ablation.csv").open("w", newline="") as stream:
+                writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

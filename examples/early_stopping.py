@@ -1,0 +1,99 @@
+"""Early stopping on corrupted labels: how much of the collapse of losses that are not symmetric it undoes.
+
+Draws the mean scores after the last epoch and after the epoch that corrupted labels choose, dropout off in both
+(results/cifar10, the mean of its nine pairs, and results/mnist), and prints the tables of docs/images.md.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.lines import Line2D
+
+from symloss.paper.figures import COLOURS
+from symloss.paper.protocol import LOSSES, NOISES
+from symloss.paper.results import Cell, read_cells
+from symloss.paper.score_tables import SCORES, loss_heading
+
+NAMES = [loss.name for loss in LOSSES]
+WAYS = {"dropout_off": "last epoch", "chosen_epoch": "chosen epoch"}
+STYLES = (":", "-")
+
+
+def trials(cells: list[Cell], way: str, objective: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
+    """Return the scores (data sets, trials)."""
+    return np.array([c.further_scores[way][objective][loss] for c in cells if (c.pi, c.pi_prime) == noise])
+
+
+def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
+    """Return the mean of all, and its standard error over the trials; the data sets are taken as given."""
+    return scores.mean(), np.sqrt((scores.var(1, ddof=1) / scores.shape[1]).sum()) / len(scores)
+
+
+def draw(families: dict[str, list[Cell]], target: Path) -> None:
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.7), layout="constrained")
+    for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+        for loss in NAMES:
+            for way, style in zip(WAYS, STYLES, strict=True):
+                points = [mean_and_error(trials(families[family], way, objective, loss, noise)) for noise in NOISES]
+                panel.errorbar(
+                    range(len(NOISES)), *zip(*points, strict=True), fmt=style, marker=".", color=COLOURS[loss],
+                    linewidth=2.2 if loss == "barrier_hinge" else 1.2,
+                )  # fmt: skip
+        panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+        panel.set_xticks(range(len(NOISES)), [f"{pi:g}\n{pi_prime:g}" for pi, pi_prime in NOISES], fontsize=8)
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel("noise: π above, π' below", fontsize=10)
+    handles = [Line2D([], [], color=COLOURS[loss], label=loss_heading(loss)) for loss in NAMES]
+    handles += [
+        Line2D([], [], color="#555555", linestyle=style, label=WAYS[way])
+        for way, style in zip(WAYS, STYLES, strict=True)
+    ]
+    figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize=9)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=110)
+
+
+def print_means(cells: list[Cell], objective: str) -> None:
+    print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
+    for loss in NAMES:
+        texts = []
+        for noise in NOISES:
+            last, chosen = (mean_and_error(trials(cells, way, objective, loss, noise)) for way in WAYS)
+            epoch = trials(cells, "epoch", objective, loss, noise).mean()
+            texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f}), {epoch:.0f}")
+        print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
+
+
+def print_barrier_ahead(cells: list[Cell], objective: str, way: str) -> None:
+    """Print by how much the barrier hinge loss is ahead of each other loss at its chosen epoch, trial by trial."""
+    print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
+    for loss in NAMES[1:]:
+        texts = []
+        for noise in NOISES:
+            barrier = trials(cells, way, objective, NAMES[0], noise)
+            other = trials(cells, "chosen_epoch", objective, loss, noise)
+            mean, error = mean_and_error(barrier - other)
+            ahead = f", {(barrier.mean(1) > other.mean(1)).sum()} of {len(barrier)}" if len(barrier) > 1 else ""
+            texts.append(f"{mean:+.1f} ({error:.1f}){ahead}")
+        print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
+
+
+def main(results: Path, target: Path) -> None:
+    families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
+    draw(families, target)
+    for family, cells in families.items():
+        for objective, score in SCORES.items():
+            print(
+                f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n"
+            )
+            print_means(cells, objective)
+            for way, label in WAYS.items():
+                print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
+                print_barrier_ahead(cells, objective, way)
+
+
+if __name__ == "__main__":
+    root = Path(__file__).parents[1] / "results"
+    main(root, Path(sys.argv[1] if len(sys.argv) > 1 else "early_stopping.png"))

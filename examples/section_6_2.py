@@ -1,0 +1,82 @@
+"""The numbers behind each claim of section 6.2 of the paper, from results/cifar10 and results/mnist, dropout on.
+
+Prints which loss is best at each noise; how the scores develop over the epochs at the highest noise; and where MNIST's
+curves meet the published values.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from symloss.paper.compare import compare, rows_of
+from symloss.paper.protocol import LOSSES, NOISES
+from symloss.paper.results import Cell, read_cells
+from symloss.paper.score_tables import SCORES, loss_heading
+
+NAMES = [loss.name for loss in LOSSES]
+HIGHEST = NOISES[-1]
+FALL = 5.0  # points below its best from which a curve counts as fallen
+
+
+def print_best(cells: list[Cell]) -> None:
+    print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
+    rows = rows_of(compare(cells))
+    for objective, score in SCORES.items():
+        texts = []
+        for noise in NOISES:
+            of = [row for row in rows if (row[0].objective, row[0].pi, row[0].pi_prime) == (objective, *noise)]
+            best = Counter(loss_heading(max(row, key=lambda cell: cell.mean).loss) for row in of)
+            texts.append(", ".join(f"{loss} {count}" for loss, count in best.most_common()))
+        print(f"| {score} | " + " | ".join(texts) + " |")
+
+
+def print_curves(cells: list[Cell], objective: str) -> None:
+    """Print when the mean curve of these data sets is best, and what becomes of it."""
+    print(
+        "| | after epoch 1 | best | at epoch | last | 5 below the best from epoch | within 1 of the last from epoch |"
+    )
+    print("|---" * 7 + "|")
+    for loss in NAMES:
+        curve = np.mean([c.curves[objective][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
+        best = int(curve.argmax())
+        fallen = [epoch + 1 for epoch in range(best, len(curve)) if curve[epoch] < curve[best] - FALL]
+        away = np.flatnonzero(abs(curve - curve[-1]) > 1)
+        settled = int(away[-1]) + 2 if len(away) else 1
+        print(f"| {loss_heading(loss)} | {curve[0]:.1f} | {curve[best]:.1f} | {best + 1} | {curve[-1]:.1f} | "
+              f"{fallen[0] if fallen else 'never'} | {settled} |")  # fmt: skip
+
+
+def print_meetings(cells: list[Cell]) -> None:
+    """Print after which epochs a curve passes the published value, and which single epoch would fit all cells best."""
+    print("| (π, π') | | " + " | ".join(map(loss_heading, NAMES)) + " |\n|---|---" + "|---" * len(NAMES) + "|")
+    errors = []
+    for cell in sorted(cells, key=lambda cell: -cell.pi):
+        papers = {(c.objective, c.loss): c.paper_mean for c in compare([cell])}
+        for objective in SCORES:
+            texts = []
+            for loss in NAMES:
+                above = np.array(cell.curves[objective][loss]) - papers[objective, loss]
+                errors.append(above)
+                crossed = np.flatnonzero(np.sign(above[:-1]) != np.sign(above[1:])) + 2
+                side = "always above" if above[-1] > 0 else "always below"
+                texts.append(", ".join(map(str, crossed)) if len(crossed) else side)
+            print(f"| ({cell.pi}, {cell.pi_prime}) | {SCORES[objective]} | " + " | ".join(texts) + " |")
+    rms = np.sqrt(np.mean(np.square(errors), 0))
+    print(f"\nrms over {len(errors)} cells: last epoch {rms[-1]:.2f}, least {rms.min():.2f}, epoch {rms.argmin() + 1}")
+
+
+def main(results: Path) -> None:
+    families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
+    print("The best loss: in how many of the ten data sets\n")
+    print_best([cell for cells in families.values() for cell in cells])
+    for family, cells in families.items():
+        for objective, score in SCORES.items():
+            print(f"\n{family}, {score} at {tuple(HIGHEST)}, mean curve\n")
+            print_curves(cells, objective)
+    print("\nMNIST: epochs at which our curves cross the published values\n")
+    print_meetings(families["MNIST"])
+
+
+if __name__ == "__main__":
+    main(Path(__file__).parents[1] / "results")
