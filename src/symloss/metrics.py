@@ -102,8 +102,10 @@ def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
     return _clean("bac", bac, pi, pi_prime)
 
 
-def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
-    """Estimate the AUC on clean labels from corrupted ones drawn at (pi, pi').
+def estimate_clean_auc(
+    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95, weight: Any = None
+) -> Estimate:
+    """Estimate the AUC on clean labels from corrupted ones drawn at (pi, pi'); weight k counts as k repetitions.
 
     Notes
     -----
@@ -122,15 +124,15 @@ def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float
     """
     check_contamination(pi, pi_prime)
     _check_level(level)
-    pos, neg = _two_samples(scores, y_corrupted, None)
+    pos, neg = _two_samples(scores, y_corrupted, weight)
     above = _share_below(pos.scores, neg)
     below = 1 - _share_below(neg.scores, pos)
-    value = float(above.mean())
-    intervals = [_hanley_mcneil(value, len(above), len(below), level)]
-    variances = [float(part.var(ddof=1)) / len(part) if len(part) > 1 else math.nan for part in (above, below)]
+    value = float(np.average(above, weights=pos.weight))
+    intervals = [_hanley_mcneil(value, pos.size, neg.size, level)]
+    variances = [_variance_of_mean(above, pos), _variance_of_mean(below, neg)]
     if 0 < value < 1 and sum(variances) > 0:
         freedom = sum(variances) ** 2 / sum(
-            v**2 / (len(part) - 1) for v, part in zip(variances, (above, below), strict=True)
+            v**2 / (sample.size - 1) for v, sample in zip(variances, (pos, neg), strict=True)
         )
         width = _student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
         logit = math.log(value / (1 - value))
@@ -140,9 +142,9 @@ def estimate_clean_auc(scores: Any, y_corrupted: Any, pi: float, pi_prime: float
 
 
 def estimate_clean_balanced_accuracy(
-    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95
+    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95, weight: Any = None
 ) -> Estimate:
-    """Estimate the balanced accuracy on clean labels from corrupted ones drawn at (pi, pi').
+    """Estimate the balanced accuracy on clean labels from corrupted ones drawn at (pi, pi'); weight k is k repetitions.
 
     Notes
     -----
@@ -159,10 +161,10 @@ def estimate_clean_balanced_accuracy(
     """
     check_contamination(pi, pi_prime)
     _check_level(level)
-    pos, neg = _two_samples(scores, y_corrupted, None)
+    pos, neg = _two_samples(scores, y_corrupted, weight)
     accuracies = _class_accuracies(pos, neg, 0.0)
     down, up = 0.0, 0.0
-    for accuracy, n in zip(accuracies, (len(pos.scores), len(neg.scores)), strict=True):
+    for accuracy, n in zip(accuracies, (pos.size, neg.size), strict=True):
         low, high = _binomial(accuracy, n, level)
         down, up = down + (accuracy - low) ** 2, up + (high - accuracy) ** 2
     value = sum(accuracies) / 2
@@ -172,6 +174,14 @@ def estimate_clean_balanced_accuracy(
 class _Sample(NamedTuple):
     scores: Array
     weight: Array
+    size: float
+
+
+def _variance_of_mean(values: Array, sample: _Sample) -> float:
+    if sample.size <= 1:
+        return math.nan
+    mean = np.average(values, weights=sample.weight)
+    return float(np.average((values - mean) ** 2, weights=sample.weight)) / (sample.size - 1)
 
 
 def _two_samples(scores: Any, target: Any, weight: Any) -> tuple[_Sample, _Sample]:
@@ -186,12 +196,13 @@ def _two_samples(scores: Any, target: Any, weight: Any) -> tuple[_Sample, _Sampl
         raise ValueError(f"scores must be numbers, got NaN at position {int(np.flatnonzero(np.isnan(values))[0])}")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("weight must hold finite numbers >= 0")
-    weights = weights / (weights.max(initial=0.0) or 1.0)  # sums of weights can neither overflow nor vanish
+    unit = weights.max(initial=0.0) or 1.0
+    weights = weights / unit  # sums of weights can neither overflow nor vanish
     samples = []
     for label, side in (("positive", positive), ("negative", ~positive)):
         if not weights[side].sum() > 0:
             raise ValueError(f"this needs points of both classes, got no {label} one (of weight above 0)")
-        samples.append(_Sample(values[side], weights[side]))
+        samples.append(_Sample(values[side], weights[side], float(weights[side].sum()) * float(unit)))
     return samples[0], samples[1]
 
 
@@ -235,7 +246,7 @@ def _expit(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
 
-def _hanley_mcneil(value: float, n: int, m: int, level: float) -> tuple[float, float]:
+def _hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float, float]:
     """Return the AUCs whose standard error, by Hanley and McNeil's formula, makes ``value`` no surprise."""
     from scipy.optimize import brentq
 
@@ -254,7 +265,7 @@ def _hanley_mcneil(value: float, n: int, m: int, level: float) -> tuple[float, f
     return low, high
 
 
-def _binomial(share: float, n: int, level: float) -> tuple[float, float]:
+def _binomial(share: float, n: float, level: float) -> tuple[float, float]:
     """Return the Clopper-Pearson interval; half successes count as halves."""
     from scipy.stats import beta
 

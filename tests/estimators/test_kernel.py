@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from symloss.estimators import AUCClassifier, kernel
 from symloss.estimators.linear import Penalised
-from symloss.losses import Logistic, Unhinged
+from symloss.losses import Logistic, Sigmoid, Unhinged
 
 
 @pytest.fixture
@@ -55,3 +55,20 @@ def test_features_computed_in_blocks_are_the_same(ring, monkeypatch):
     monkeypatch.setattr(kernel, "_KEPT", 0)
     found = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings).scores(X)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_warm_start_begins_where_the_last_fit_ended(ring, monkeypatch):
+    X, inside = ring
+    settings = {"gamma": 1.0, "n_landmarks": 50, "seed": 0}
+    penalised = Penalised("auc", Sigmoid(), 0.001)
+    last = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings)
+    starts = []
+
+    def spy(features, positive, weight, penalised, start):
+        starts.append(features.times(start[0]) + start[1])
+        return start
+
+    monkeypatch.setattr(kernel, "minimise_risk", spy)
+    again = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings, start=last)
+    np.testing.assert_allclose(starts[0], last.scores(X), atol=1e-6)
+    np.testing.assert_allclose(again.scores(X), last.scores(X), atol=1e-6)

@@ -13,7 +13,7 @@ import pytest
 import sklearn
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -128,7 +128,7 @@ def test_labels_of_any_type(data, tmp_path, labels):
     np.testing.assert_array_equal(again.predict(data[0].to_numpy()), estimator.predict(data[0].to_numpy()))
 
 
-@pytest.mark.parametrize("cv", [StratifiedKFold(2), RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)])
+@pytest.mark.parametrize("cv", [StratifiedKFold(2), StratifiedKFold(3, shuffle=True, random_state=0)])
 def test_a_splitter_and_a_random_state_as_parameters(data, tmp_path, cv):
     state = np.random.RandomState(3)
     again = there_and_back(BERClassifier(cv=cv, random_state=state).fit(*data), tmp_path)

@@ -26,6 +26,7 @@ ESTIMATORS = [
     AUCClassifierCV(POOL[1:], cv=3),
 ]
 
+
 NETWORKS = [
     BERClassifier(model="mlp", hidden_units=20, n_seeds=2),
     AUCClassifier(model="mlp", hidden_units=20, n_seeds=2),

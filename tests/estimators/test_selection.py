@@ -5,8 +5,10 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 
 import symloss as sl
@@ -148,8 +150,61 @@ def test_a_loss_is_not_needed_for_labels_of_two_sets(noisy):
     assert sl.metrics.auc(chosen.decision_function(drawn.data), drawn.target) > 0.97
 
 
+class Ranker(ClassifierMixin, BaseEstimator):
+    """The first feature, times a sign."""
+
+    def __init__(self, sign=1.0):
+        self.sign = sign
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return self.sign * X[:, 0]
+
+
+def test_a_candidate_that_is_certainly_worse_has_no_weight():
+    y = np.arange(60) % 2
+    X = np.column_stack([y + np.arange(60) / 1000, np.zeros(60)])
+    pool = [("reversed", Ranker(-1.0)), ("constant", Ranker(0.0)), ("perfect", Ranker())]
+    chosen = AUCClassifierCV(pool, random_state=0).fit(X, y)
+    assert chosen.cv_results_["weight"].tolist() == [0, 0, 1]
+    assert chosen.score(X, y) == 1
+
+
+def test_many_candidates_that_are_alike_share_the_weight(noisy):
+    X, y = noisy[:2]
+    chosen = AUCClassifierCV([(str(k), Ranker()) for k in range(50)], random_state=0).fit(X, y)
+    np.testing.assert_allclose(chosen.cv_results_["weight"], 0.02)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_weights_count_in_the_estimated_clean_score(noisy, kind):
+    X, y = noisy[:2]
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    halves = [np.arange(0, 800, 2), np.arange(1, 800, 2)]
+    folds = [(halves[1], halves[0]), (halves[0], halves[1])]
+    place = np.repeat(np.arange(800), weight)
+    repeated = [tuple(np.flatnonzero(np.isin(place, part)) for part in fold) for fold in folds]
+    settings = {"candidates": POOL[:1], "pi": 0.75, "pi_prime": 0.35}
+    expected = kind(**settings, cv=repeated).fit(X[place], y[place]).clean_score_
+    fitted = kind(**settings, cv=folds).fit(X, y, weight)
+    found = fitted.clean_score_
+    np.testing.assert_allclose(
+        [found.value, found.low, found.high], [expected.value, expected.low, expected.high], rtol=1e-6
+    )
+    assert not hasattr(fitted.set_params(pi=None, pi_prime=None).fit(X, y), "clean_score_")
+
+
 def test_wrong_parameters_are_named(noisy):
     X, y = noisy[:2]
+    with pytest.raises(ValueError, match="pi"):
+        AUCClassifierCV([], pi=0.2, pi_prime=0.8).fit(X, y)
+    with pytest.raises(ValueError, match="held out in one fold only"):
+        AUCClassifierCV(POOL, cv=ShuffleSplit(3, random_state=0)).fit(X, y)
+    with pytest.raises(ValueError, match="hold out points of both classes to be scored, got one class in fold 0"):
+        AUCClassifierCV(POOL, cv=KFold(4)).fit(X[np.argsort(y)], np.sort(y))
     with pytest.raises(ValueError, match="both pi and pi_prime or neither"):
         AUCClassifierCV(pi=0.8).fit(X, y)
     with pytest.raises(ValueError, match="at least one"):

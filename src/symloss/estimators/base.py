@@ -21,6 +21,10 @@ class Training(NamedTuple):
     positive: NDArray[np.bool_]
     weight: Array
 
+    def used(self) -> Training:
+        """Return the rows that have weight."""
+        return self if (self.weight > 0).all() else self.rows(np.flatnonzero(self.weight > 0))
+
     def rows(self, rows: NDArray[np.intp]) -> Training:
         """Return some of the rows."""
         return Training(self.X[rows], self.positive[rows], self.weight[rows])
@@ -64,9 +68,9 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "dtype": np.float64,
         }
 
-    def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
+    def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Training:
         """Check the data, and set ``classes_`` and what scikit-learn keeps of the features."""
-        X, y = validate_data(self, X, y, **self._check_params())
+        X, y = validate_data(self, X, y, reset=reset, **self._check_params())
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")

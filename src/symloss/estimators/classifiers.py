@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -14,9 +16,9 @@ from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, Training
 from symloss.estimators.folds import hold_out, out_of_fold, split
-from symloss.estimators.forest import fit_forest
-from symloss.estimators.kernel import fit_kernel
-from symloss.estimators.linear import Penalised, fit_linear
+from symloss.estimators.forest import ForestScores, fit_forest
+from symloss.estimators.kernel import KernelScores, fit_kernel
+from symloss.estimators.linear import LinearScores, Penalised, fit_linear
 from symloss.estimators.networks import NetworkScores, Schedule, build_networks, fit_networks
 from symloss.estimators.standardise import Standard
 from symloss.estimators.threshold import choose_threshold
@@ -24,6 +26,7 @@ from symloss.losses import Loss, LossLike, get_loss
 
 Array = NDArray[np.float64]
 MODELS = ("linear", "kernel", "trees", "mlp")
+_SCORERS: dict[str, type] = {"linear": LinearScores, "kernel": KernelScores, "trees": ForestScores}
 
 
 class Scorer(Protocol):
@@ -87,12 +90,11 @@ class _Classifier(BinaryClassifier):
         """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
         self._check_parameters()
         start = getattr(self, "scorer_", None) if self.warm_start else None
-        n_features = getattr(self, "n_features_in_", None)
-        data = self._training(X, y, sample_weight)
-        if start is not None and n_features != self.n_features_in_:
-            raise ValueError(f"a warm start needs the {n_features} features of the last fit, got {self.n_features_in_}")
+        if start is not None and not isinstance(start, _SCORERS.get(str(self.model), NetworkScores)):
+            raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
+        data = self._training(X, y, sample_weight, reset=start is None)
         seed = self._seed()
-        self.scorer_ = self._fit_scorer(data.rows(np.flatnonzero(data.weight > 0)), seed, start)
+        self.scorer_ = self._fit_scorer(data.used(), seed, start)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
@@ -117,12 +119,22 @@ class _Classifier(BinaryClassifier):
                 f"model must be one of {', '.join(MODELS)}, a torch module, or a function that makes one from the "
                 f"number of features, got {self.model!r}"
             )
-        if isinstance(self.threshold, str) and self.threshold != "auto":
+        threshold: Any = self.threshold
+        if threshold != "auto" and not (isinstance(threshold, Real) and math.isfinite(threshold)):
             raise ValueError(f"threshold must be 'auto' or a number, got {self.threshold!r}")
         for name in ("gamma", "learning_rate", *(["alpha"] if self.model in ("linear", "kernel") else ())):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, got {getattr(self, name)!r}")
-        for name in ("n_landmarks", "n_estimators", "hidden_units", "n_seeds", "epochs", "batch_size", "patience"):
+        for name in (
+            "n_landmarks",
+            "n_estimators",
+            "min_samples_leaf",
+            "hidden_units",
+            "n_seeds",
+            "epochs",
+            "batch_size",
+            "patience",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
         if not 0 < self.validation_fraction < 1:
@@ -218,7 +230,8 @@ class BERClassifier(_Classifier):
     cv : int, splitter or iterable
         The folds for the threshold.
     warm_start : bool
-        Whether the next fit goes on from the last: from its weights, or with the trees that are missing.
+        Whether the next fit goes on from the last: from its weights, with the same networks or landmarks and means, or
+        with the trees that are missing. The threshold's folds start anew.
     random_state : int or numpy RandomState, optional
         Seed of everything drawn.
     n_jobs : int, optional
@@ -238,6 +251,7 @@ class BERClassifier(_Classifier):
     Notes
     -----
     ``predict_proba`` exists where the loss recovers eta (logistic, exponential, squared, squared hinge, savage).
+    ``predict`` minimises the balanced error, and so differs from its argmax where one label is rarer than the other.
 
     Examples
     --------

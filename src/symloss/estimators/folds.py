@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     Parameters
     ----------
     cv : int, splitter or iterable of (training rows, test rows)
-        A number of folds is lowered to the size of the smaller class; a class of one point is never held out.
+        A number of folds is lowered to the size of the smaller class; with a class of one point there is one fold, of
+        all points, to train and to test on, and a warning. Test rows must be disjoint.
     X, positive, weight
         The data.
     seed : int
@@ -34,11 +37,14 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     """
     rows = np.flatnonzero(weight > 0)
     folds: Iterable[tuple[Rows, Rows]]
-    if isinstance(cv, int):
+    if isinstance(cv, Integral):
         if cv < 2:
             raise ValueError(f"cv must be at least 2 folds, got {cv}")
-        n_splits = min(cv, int(positive[rows].sum()), int((~positive[rows]).sum()))
+        n_splits = min(int(cv), int(positive[rows].sum()), int((~positive[rows]).sum()))
         if n_splits < 2:
+            warnings.warn(
+                "a class of one point cannot be held out: scores are those of points trained on", stacklevel=2
+            )
             return [(rows, rows)]
         folds = StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(rows, positive[rows])
         return [(rows[train], rows[test]) for train, test in folds]
@@ -47,7 +53,24 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     for k, (train, _) in enumerate(kept):
         if len(np.unique(positive[train])) < 2:
             raise ValueError(f"every fold must leave points of both classes to train on, got one class in fold {k}")
+    held_out = np.concatenate([test for _, test in kept])
+    if len(np.unique(held_out)) < len(held_out):
+        raise ValueError("a point may be held out in one fold only; give a splitter whose test sets are disjoint")
+    if len(np.unique(positive[held_out])) < 2:
+        raise ValueError("the folds must hold out points of both classes, got one class")
     return [(train, test) for train, test in kept]
+
+
+def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
+    """Raise unless every fold holds out points of both classes, which its score needs.
+
+    Examples
+    --------
+    >>> check_test_folds([(np.array([0, 1]), np.array([2, 3]))], np.array([True, False, True, False]))
+    """
+    for k, (_, test) in enumerate(folds):
+        if len(np.unique(positive[test])) < 2:
+            raise ValueError(f"every fold must hold out points of both classes to be scored, got one class in fold {k}")
 
 
 def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 
 def check_trees(model: Any) -> None:
     """Raise if a tree of a scikit-learn model points outside itself or to features that the model does not have.
 
-    Covers single trees, forests, and gradient boosting, also as steps of a pipeline.
+    Covers single trees, forests, and gradient boosting, also inside of other estimators.
 
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> check_trees(DecisionTreeRegressor().fit([[0.0], [1.0]], [0, 1]))
     """
-    for _, step in getattr(model, "steps", ()):
-        check_trees(step)
-    for grown in np.ravel(getattr(model, "estimators_", ())):
-        check_trees(grown)
+    for part in _parts(vars(model).values()) if hasattr(model, "__dict__") else ():
+        check_trees(part)
     if hasattr(model, "tree_"):
         tree = model.tree_
         _check(tree.children_left, tree.children_right, tree.children_left == -1, tree.feature, model.n_features_in_)
@@ -31,6 +31,17 @@ def check_trees(model: Any) -> None:
         categorical = nodes["is_categorical"] == 1
         if (nodes["bitset_idx"][categorical] >= len(predictor.raw_left_cat_bitsets)).any():
             raise ValueError("a tree points outside itself")
+
+
+def _parts(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the estimators among values, also those in lists, tuples, arrays and dicts."""
+    for value in values:
+        if isinstance(value, BaseEstimator):
+            yield value
+        elif isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+            yield from _parts(np.ravel(value) if isinstance(value, np.ndarray) else value)
+        elif isinstance(value, dict):
+            yield from _parts(value.values())
 
 
 def _check(left: Any, right: Any, leaf: NDArray[np.bool_], feature: Any, n_features: int) -> None:

@@ -127,7 +127,9 @@ def fit_kernel(
         standard, gamma, landmarks = start.standard, start.gamma, start.landmarks
     nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
     root = nystroem.normalization_
-    first = None if start is None else (np.linalg.solve(root.T, start.dual), start.intercept)
+    first = (
+        None if start is None else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
+    )
     weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
     return KernelScores(standard, gamma, nystroem.components_, root.T @ weights, bias)
 

@@ -189,7 +189,7 @@ def _minimise(
         jac=True,
         options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10},
     )
-    if found.nit >= _MAX_ITER:
+    if found.status == 1:
         warnings.warn(
             f"{loss!r} at alpha = {alpha:g} is not minimised after {_MAX_ITER} iterations; raise alpha",
             ConvergenceWarning,

@@ -123,7 +123,7 @@ def build_networks(model: Any, n_features: int, hidden_units: int, n_seeds: int,
         return PerceptronStack([lecun_normal(n_features, hidden_units, generator) for generator in generators])
     if isinstance(model, nn.Module):
         return Ensemble([copy.deepcopy(model)])
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         return Ensemble([model(n_features) for _ in range(n_seeds)])
 
@@ -178,7 +178,7 @@ def fit_networks(
     )
     best = _BestEpoch(schedule.patience)
     generator = np.random.default_rng(seed)
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # of a few points, not every batch has one
         torch.manual_seed(seed)
         for _ in range(schedule.epochs):

@@ -11,7 +11,7 @@ from symloss.losses import Kink, Loss, Piecewise
 
 @dataclass(frozen=True)
 class Rounded(Loss):
-    """The mean of a piecewise loss over [z - width, z + width], up to a constant; symmetric and convex if the loss is.
+    """A piecewise loss with each corner averaged over [c - width, c + width]; symmetric and convex if the loss is.
 
     A corner max(0, c - z) becomes (max(0, c + w - z)^2 - max(0, c - w - z)^2) / 4w: two kinks of a kind that the
     all-pairs algorithms know.

@@ -13,14 +13,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
+from symloss.corruption import check_contamination
 from symloss.estimators.base import BinaryClassifier, Training
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.differences import auc_parts, balanced_accuracy_parts, error_of_difference
-from symloss.estimators.folds import Folds, split
+from symloss.estimators.folds import Folds, check_test_folds, split
 from symloss.estimators.threshold import choose_threshold
 from symloss.metrics import (
     Estimate,
@@ -83,19 +85,21 @@ class _ClassifierCV(BinaryClassifier):
         """Score the candidates on folds of the labels given, and fit the best to all; weight k is k repetitions."""
         if (self.pi is None) != (self.pi_prime is None):
             raise ValueError(f"give both pi and pi_prime or neither, got {self.pi!r} and {self.pi_prime!r}")
+        if self.pi is not None and self.pi_prime is not None:
+            check_contamination(self.pi, self.pi_prime)
         if not self.temperature >= 0:
             raise ValueError(f"temperature must be at least 0, got {self.temperature!r}")
         data = self._training(X, y, sample_weight)
         seed = self._seed()
         candidates = self._pool(data, seed)
         folds = split(self.cv, *data, seed)
+        check_test_folds(folds, data.positive)
         scores = self._out_of_fold([estimator for _, estimator in candidates], data, folds)
         self.cv_results_ = self._results([name for name, _ in candidates], scores, data, folds)
         weights = self.cv_results_["weight"]
         best = np.flatnonzero(weights)[np.argsort(-weights[weights > 0], kind="stable")].tolist()
-        used = np.flatnonzero(data.weight > 0)
-        all_rows = data.rows(used)
-        fitted = self._parallel("Fitting the best", [(_fitted, candidates[k][1], all_rows) for k in best])
+        used = data.used()
+        fitted = self._parallel("Fitting the best", [(_fitted, candidates[k][1], used) for k in best])
         self.members_ = [
             Member(candidates[k][0], estimator, float(weights[k]), *_mean_and_scale(scores[k], data))
             for k, estimator in zip(best, fitted, strict=True)
@@ -106,13 +110,12 @@ class _ClassifierCV(BinaryClassifier):
 
     def _out_of_fold(self, estimators: list[Any], data: Training, folds: Folds) -> Array:
         """Return the scores (candidates, points) by candidates that have not seen the point; NaN if none is so."""
-        tasks = [
-            (_scores_of, estimator, data.rows(train), data.X[test]) for estimator in estimators for train, test in folds
-        ]
-        parts = self._parallel("Scoring candidates on folds", tasks)
+        parts = [(data.rows(train), data.X[test]) for train, test in folds]
+        tasks = [(_scores_of, estimator, *part) for estimator in estimators for part in parts]
+        found = self._parallel("Scoring candidates on folds", tasks)
         scores = np.full((len(estimators), len(data.weight)), np.nan)
         for k in range(len(estimators)):
-            for (_, test), part in zip(folds, parts[k * len(folds) :], strict=False):
+            for (_, test), part in zip(folds, found[k * len(folds) :], strict=False):
                 scores[k, test] = part
         return scores
 
@@ -133,7 +136,7 @@ class _ClassifierCV(BinaryClassifier):
         names = [name for name, _ in self.candidates]
         if len(set(names)) < len(names):
             raise ValueError(f"candidates must have different names, got {', '.join(map(str, names))}")
-        return [(name, clone(estimator)) for name, estimator in self.candidates]
+        return self.candidates
 
     def _scores(self, X: Any) -> Array:
         return np.asarray(np.sum([member.weight * member.scores(X) for member in self.members_], 0))
@@ -149,8 +152,9 @@ class _ClassifierCV(BinaryClassifier):
         self.threshold_ = choose_threshold(scores, positive, weight)
         self.oof_scores_ = averaged - self.threshold_
         self.corrupted_score_ = self._score(scores - self.threshold_, positive, weight)
+        self.__dict__.pop("clean_score_", None)
         if self.pi is not None and self.pi_prime is not None:
-            self.clean_score_ = self._clean(scores - self.threshold_, positive, self.pi, self.pi_prime)
+            self.clean_score_ = self._clean(scores - self.threshold_, positive, weight, self.pi, self.pi_prime)
 
     def _results(self, names: list[str], scores: Array, data: Training, folds: Folds) -> dict[str, Any]:
         by_fold = np.array(
@@ -166,7 +170,7 @@ class _ClassifierCV(BinaryClassifier):
             "mean_test_score": mean,
             "std_test_score": by_fold.std(1),
             "weight": self._weights(scores, mean, data, folds),
-            "rank_test_score": np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1,
+            "rank_test_score": rankdata(-mean, "min").astype(np.int32),
         }
 
     def _weights(self, scores: Array, mean: Array, data: Training, folds: Folds) -> Array:
@@ -179,12 +183,12 @@ class _ClassifierCV(BinaryClassifier):
         best = int(np.argmax(mean))
         labels, weight = data.positive[rows], data.weight[rows]
         error = np.array([error_of_difference(part, parts[best], labels, weight) for part in parts])
-        short = np.divide(mean[best] - mean, error, out=np.zeros(len(mean)), where=error > 0)
+        gap = mean[best] - mean
+        short = np.divide(gap, error, out=np.where(gap > 0, np.inf, 0.0), where=error > 0)
         if self.temperature == 0:
             weights = (np.arange(len(mean)) == best).astype(float)
         else:
             weights = np.exp(-0.5 * (short / self.temperature) ** 2)
-        weights /= weights.sum()
         weights[weights < _LEAST_WEIGHT] = 0.0
         return np.asarray(weights / weights.sum())
 
@@ -198,7 +202,7 @@ class _ClassifierCV(BinaryClassifier):
     def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
         raise NotImplementedError
 
-    def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
+    def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
         raise NotImplementedError
 
 
@@ -279,8 +283,8 @@ def _boosting(
 
 
 def _fitted(estimator: Any, data: Training) -> Any:
-    """Fit a candidate; weights are passed only if they differ, since not every estimator takes them."""
-    if (data.weight == data.weight[0]).all():
+    """Fit a candidate; weights are passed only if there are some, since not every estimator takes them."""
+    if (data.weight == 1).all():
         return clone(estimator).fit(data.X, data.positive)
     return clone(estimator).fit(data.X, data.positive, sample_weight=data.weight)
 
@@ -308,18 +312,19 @@ class BERClassifierCV(_ClassifierCV):
     Parameters
     ----------
     candidates : list of (name, estimator), optional
-        Any scikit-learn classifiers with ``decision_function`` or ``predict_proba``; by default trees, boosting,
-        linear and kernel models from strongly to hardly regularised.
+        Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats and labels False and
+        True, as scikit-learn's do; by default trees, boosting, linear and kernel models from strongly to hardly
+        regularised.
     temperature : float
         Candidates are averaged, each scaled by the deviation of its out-of-fold scores, with weights
         exp(-(d / temperature)^2 / 2), where d is how many standard errors of their difference it falls short of the
-        best; those below 3% are left out. 0 picks the best alone.
+        best; those below 3% of the best's are left out. 0 picks the best alone.
     cv : int, splitter or iterable
         The folds.
     pi, pi_prime : float, optional
         The share of clean positives among the points labelled positive and negative, if known: for ``clean_score_``.
     random_state : int or numpy RandomState, optional
-        Seed of the folds and candidates.
+        Seed of the folds and of the default candidates; give candidates of your own their seeds.
     n_jobs : int, optional
         Processes to fit candidates with, through joblib: also on a cluster, inside ``joblib.parallel_config``.
     verbose : bool
@@ -337,8 +342,9 @@ class BERClassifierCV(_ClassifierCV):
     corrupted_score_ : float
         The average's out-of-fold score on the labels given: balanced accuracy here, AUC for ``AUCClassifierCV``.
     clean_score_ : Estimate
-        The clean score that it stands for, with its interval, if pi and pi' were given. It is a little too high, since
-        members and threshold were chosen on the same folds.
+        The clean score that it stands for, with its interval, if pi and pi' were given. Its interval is that of a
+        score on new data; choosing members and threshold on the same folds makes it a little too high, training on
+        part of the data too low.
     classes_, threshold_
         As in ``BERClassifier``.
 
@@ -368,8 +374,8 @@ class BERClassifierCV(_ClassifierCV):
     def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
         return balanced_accuracy_parts(scores, positive, weight)
 
-    def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
-        return estimate_clean_balanced_accuracy(scores, positive, pi, pi_prime)
+    def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
+        return estimate_clean_balanced_accuracy(scores, positive, pi, pi_prime, weight=weight)
 
 
 class AUCClassifierCV(_ClassifierCV):
@@ -405,5 +411,5 @@ class AUCClassifierCV(_ClassifierCV):
     def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
         return auc_parts(scores, positive, weight)
 
-    def _clean(self, scores: Array, positive: NDArray[np.bool_], pi: float, pi_prime: float) -> Estimate:
-        return estimate_clean_auc(scores, positive, pi, pi_prime)
+    def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
+        return estimate_clean_auc(scores, positive, pi, pi_prime, weight=weight)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 Array = NDArray[np.float64]
 _BLOCK = 2**20  # numbers that are worked on at a time
@@ -28,15 +29,16 @@ class Standard(NamedTuple):
     @classmethod
     def of(cls, X: Any, weight: Array) -> Standard:
         """Measure the features of an array, or of a sparse matrix, which stays sparse."""
-        share = weight / weight.sum()
-        mean = np.asarray(X.T @ share)
         if isinstance(X, np.ndarray):
+            share = weight / weight.sum()
+            mean = np.asarray(X.T @ share)
             variance = sum(share[rows] @ (X[rows] - mean) ** 2 for rows in blocks(*X.shape))
+            low, high = X.min(0), X.max(0)
         else:
-            variance = np.maximum(np.asarray(X.multiply(X).T @ share) - mean**2, 0.0)
-        scale = np.sqrt(variance)
-        constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(mean, np.where(constant | (scale == 0), 1.0, scale))
+            mean, variance = mean_variance_axis(X, 0, weights=weight)
+            low, high = min_max_axis(X, 0)
+        constant = (low == high) | (variance == 0)  # rounding alone gives a constant feature some variance
+        return cls(np.where(low == high, low, mean), np.sqrt(np.where(constant, 1.0, variance)))
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X in standard units."""

@@ -102,7 +102,7 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
         if path.suffix in _PARQUET:
             frame.to_parquet(temporary, engine="pyarrow", index=False)
         else:
-            frame.to_csv(temporary, index=False, sep="\t" if path.suffix == ".tsv" else ",", lineterminator="\n")
+            frame.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
 
 
 def _check_pyarrow() -> None:

@@ -27,7 +27,6 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     model = fitted.model
     estimator, results = model.estimator, model.estimator.cv_results_
     members = {member.name: member for member in estimator.members_}
-    equal = 1 / len(members)
     clean = getattr(estimator, "clean_score_", None)
     return {
         "score": "AUC" if isinstance(estimator, AUCClassifierCV) else "balanced accuracy",
@@ -41,7 +40,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
                 "name": name,
                 "mean": float(mean),
                 "sd": float(sd),
-                "weight": float(getattr(members[name], "weight", equal)) if name in members else 0.0,
+                "weight": members[name].weight if name in members else 0.0,
             }
             for name, mean, sd in zip(
                 results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
