@@ -119,6 +119,7 @@ ORDER = [
     "paper",
     "tabular",
     "cli",
+    "__main__",
 ]
 
 

@@ -660,3 +660,7 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console()
+
+
+if __name__ == "__main__":
+    app()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -291,6 +292,13 @@ def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: 
     def clean(score: float) -> float:
         return min(1.0, max(0.0, _clean("score", min(1.0, max(0.0, score)), pi, pi_prime)))
 
+    most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
+    if low > most:
+        warnings.warn(
+            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {most:.3f} is the "
+            f"largest possible; pi - pi' must be larger",
+            stacklevel=3,
+        )
     return Estimate(clean(value), clean(low), clean(high), level)
 
 

@@ -4,12 +4,17 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, default_candidates
@@ -195,6 +200,38 @@ def test_weights_count_in_the_estimated_clean_score(noisy, kind):
         [found.value, found.low, found.high], [expected.value, expected.low, expected.high], rtol=1e-6
     )
     assert not hasattr(fitted.set_params(pi=None, pi_prime=None).fit(X, y), "clean_score_")
+
+
+def test_candidates_without_a_seed_take_the_estimators(noisy):
+    X, y = noisy[:2]
+    pool = [("forest", make_pipeline(StandardScaler(), RandomForestClassifier(5)))]
+    first, again = (AUCClassifierCV(pool, cv=3, random_state=0).fit(X, y).decision_function(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert pool[0][1].get_params()["randomforestclassifier__random_state"] is None
+
+
+@pytest.mark.parametrize("kind", [BERClassifier, BERClassifierCV])
+def test_a_fit_that_fails_leaves_nothing_half_fitted(noisy, kind):
+    X, y = noisy[:2]
+    fitted = kind(random_state=0) if kind is BERClassifier else kind(POOL[:1])
+    fitted.fit(X, y)
+    bad = BERClassifier(lambda z: torch.sqrt(1 - z))
+    fitted.set_params(**({"loss": bad.loss} if kind is BERClassifier else {"candidates": [("bad", bad)]}))
+    with pytest.raises(ValueError, match="cannot be minimised"):
+        fitted.fit(X, np.where(y > 0, "a", "b"))
+    with pytest.raises(NotFittedError):
+        fitted.predict(X)
+
+
+def test_one_point_of_a_class_cannot_be_held_out(noisy):
+    with pytest.raises(ValueError, match="needs two points of each class, to hold one out, got 1"):
+        AUCClassifierCV(POOL).fit(noisy[0], np.arange(800) == 0)
+
+
+def test_rates_that_the_score_contradicts_are_doubted(noisy):
+    X, y = noisy[:2]
+    with pytest.warns(UserWarning, match=r"cannot be: 0.510 is the largest possible"):
+        AUCClassifierCV(POOL[:1], pi=0.51, pi_prime=0.49).fit(X, y)
 
 
 def test_wrong_parameters_are_named(noisy):

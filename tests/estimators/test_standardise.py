@@ -37,3 +37,9 @@ def test_a_constant_column_changes_nothing():
     expected = AUCClassifier(**settings).fit(X, y).decision_function(X)
     found = AUCClassifier(**settings).fit(wide, y).decision_function(wide)
     np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e155, 1e300])
+def test_tiny_and_huge_features(size):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    np.testing.assert_allclose(Standard.of(X * size, np.ones(100)).scale, size * X.std(0), rtol=1e-9)

@@ -227,6 +227,12 @@ def test_fit_refuses_before_the_fit_to_overwrite_what_is_no_model(folder, tmp_pa
     assert "is empty" in error_of("fit", tmp_path / "empty.csv", "--label", "y", "--out", tmp_path / "m")
 
 
+def test_columns_of_one_name_and_targets_that_are_no_tables(folder, tmp_path):
+    (tmp_path / "twice.csv").write_text("a,churn,churn\n1,yes,no\n2,no,yes\n")
+    message = error_of("fit", tmp_path / "twice.csv", "--label", "churn", "--out", tmp_path / "m")
+    assert "several columns have the name churn" in message
+
+
 def test_folders_that_are_no_models(folder, tmp_path):
     data = folder / "data.csv"
     assert "no such folder" in error_of("predict", tmp_path / "nowhere", data)

@@ -69,3 +69,18 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     for call in (lambda: read_table(tmp_path / "a.parquet"), lambda: write_table(frame, tmp_path / "b.parquet")):
         with pytest.raises(ImportError, match=r'Parquet files need pyarrow: pip install "symloss\[parquet\]"'):
             call()
+
+
+def test_targets_that_are_no_tables(tmp_path):
+    frame = pd.DataFrame({"a": [1]})
+    with pytest.raises(ValueError, match=r"must end in one of \.csv"):
+        write_table(frame, tmp_path / "z.xlsx")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match="is a folder"):
+        write_table(frame, tmp_path / "folder.csv")
+
+
+def test_compressed_tables_keep_their_separator(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    write_table(frame, tmp_path / "z.tsv.gz")
+    assert read_table(tmp_path / "z.tsv.gz").shape == (2, 2)

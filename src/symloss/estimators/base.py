@@ -53,11 +53,15 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return whether sparse X, and whether missing values, can be fitted."""
         raise NotImplementedError
 
+    def _forget(self) -> None:
+        """Count as not fitted until the fit that has begun is over, lest half of it be taken for a whole."""
+        self.__dict__.pop("threshold_", None)
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _validated(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "threshold_")
         return validate_data(self, X, reset=False, **self._check_params())
 
     def _check_params(self) -> dict[str, Any]:

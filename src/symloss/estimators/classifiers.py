@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -89,6 +89,7 @@ class _Classifier(BinaryClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
         self._check_parameters()
+        self._forget()
         start = getattr(self, "scorer_", None) if self.warm_start else None
         if start is not None and not isinstance(start, _SCORERS.get(str(self.model), NetworkScores)):
             raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
@@ -135,8 +136,8 @@ class _Classifier(BinaryClassifier):
             "batch_size",
             "patience",
         ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
         loss = self._loss()

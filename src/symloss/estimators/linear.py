@@ -189,6 +189,11 @@ def _minimise(
         jac=True,
         options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10},
     )
+    stuck = found.nit == 0 and np.abs(found.jac).max() > 1e-6
+    if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or stuck:
+        raise ValueError(
+            f"{loss!r} at alpha = {alpha:g} cannot be minimised: it must be finite, and have a least value"
+        )
     if found.status == 1:
         warnings.warn(
             f"{loss!r} at alpha = {alpha:g} is not minimised after {_MAX_ITER} iterations; raise alpha",

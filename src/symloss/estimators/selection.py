@@ -83,6 +83,7 @@ class _ClassifierCV(BinaryClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Score the candidates on folds of the labels given, and fit the best to all; weight k is k repetitions."""
+        self._forget()
         if (self.pi is None) != (self.pi_prime is None):
             raise ValueError(f"give both pi and pi_prime or neither, got {self.pi!r} and {self.pi_prime!r}")
         if self.pi is not None and self.pi_prime is not None:
@@ -92,6 +93,9 @@ class _ClassifierCV(BinaryClassifier):
         data = self._training(X, y, sample_weight)
         seed = self._seed()
         candidates = self._pool(data, seed)
+        smaller = min(np.count_nonzero(data.positive), np.count_nonzero(~data.positive))
+        if smaller < 2:
+            raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
         folds = split(self.cv, *data, seed)
         check_test_folds(folds, data.positive)
         scores = self._out_of_fold([estimator for _, estimator in candidates], data, folds)
@@ -136,7 +140,7 @@ class _ClassifierCV(BinaryClassifier):
         names = [name for name, _ in self.candidates]
         if len(set(names)) < len(names):
             raise ValueError(f"candidates must have different names, got {', '.join(map(str, names))}")
-        return self.candidates
+        return [(name, _seeded(clone(estimator), seed)) for name, estimator in self.candidates]
 
     def _scores(self, X: Any) -> Array:
         return np.asarray(np.sum([member.weight * member.scores(X) for member in self.members_], 0))
@@ -282,6 +286,13 @@ def _boosting(
     )
 
 
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Set every random state that is None, also those of an estimator's parts."""
+    parameters = estimator.get_params()
+    states = [name for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None]
+    return estimator.set_params(**dict.fromkeys(states, seed))
+
+
 def _fitted(estimator: Any, data: Training) -> Any:
     """Fit a candidate; weights are passed only if there are some, since not every estimator takes them."""
     if (data.weight == 1).all():
@@ -324,7 +335,7 @@ class BERClassifierCV(_ClassifierCV):
     pi, pi_prime : float, optional
         The share of clean positives among the points labelled positive and negative, if known: for ``clean_score_``.
     random_state : int or numpy RandomState, optional
-        Seed of the folds and of the default candidates; give candidates of your own their seeds.
+        Seed of the folds, and of the candidates that have none of their own.
     n_jobs : int, optional
         Processes to fit candidates with, through joblib: also on a cluster, inside ``joblib.parallel_config``.
     verbose : bool

@@ -32,12 +32,15 @@ class Standard(NamedTuple):
         if isinstance(X, np.ndarray):
             share = weight / weight.sum()
             mean = np.asarray(X.T @ share)
-            variance = sum(share[rows] @ (X[rows] - mean) ** 2 for rows in blocks(*X.shape))
             low, high = X.min(0), X.max(0)
-        else:
-            mean, variance = mean_variance_axis(X, 0, weights=weight)
-            low, high = min_max_axis(X, 0)
-        constant = (low == high) | (variance == 0)  # rounding alone gives a constant feature some variance
+            unit = np.where(
+                high > low, np.maximum(np.abs(low), np.abs(high)), 1.0
+            )  # squares neither over- nor underflow
+            parts = [share[rows] @ ((X[rows] - mean) / unit) ** 2 for rows in blocks(*X.shape)]
+            return cls(np.where(low == high, low, mean), np.where(low == high, 1.0, unit * np.sqrt(np.sum(parts, 0))))
+        mean, variance = mean_variance_axis(X, 0, weights=weight)
+        low, high = min_max_axis(X, 0)
+        constant = (low == high) | (variance == 0)
         return cls(np.where(low == high, low, mean), np.sqrt(np.where(constant, 1.0, variance)))
 
     def apply(self, X: Array) -> Array:

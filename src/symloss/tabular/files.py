@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _PARQUET = (".parquet", ".pq")
+_TEXT = (".csv", ".tsv")
 
 
 def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
@@ -55,6 +56,10 @@ def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the line of names
+            names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True).iloc[0]
+            twice = sorted({str(name) for name in names[names.duplicated() & names.notna()]})
+            if twice:
+                raise ValueError(f"several columns have the name {', '.join(twice)}")
             return pd.read_csv(
                 path,
                 sep=separator,
@@ -96,6 +101,10 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
     'score\n0.5\n'
     """
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a file to write")
+    if not {*_PARQUET, *_TEXT}.intersection(path.suffixes):
+        raise ValueError(f"{path} must end in one of {', '.join((*_TEXT, *_PARQUET))}")
     if path.suffix in _PARQUET:
         _check_pyarrow()
     with whole_file(path) as temporary:
