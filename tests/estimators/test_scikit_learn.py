@@ -1,8 +1,10 @@
-"""scikit-learn's own checks, with no expected failures but one, of networks."""
+"""scikit-learn's own checks, with no expected failures but one: weights, of networks and of boosting."""
 
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, selection
 
 POOL = [
     ("linear", BERClassifier(threshold=0.0)),
@@ -42,4 +44,29 @@ def test_scikit_learn_checks(estimator, check):
 
 @parametrize_with_checks(NETWORKS, expected_failed_checks=lambda _: WEIGHTS_TO_ROUNDING)
 def test_scikit_learn_checks_of_networks(estimator, check):
+    check(estimator)
+
+
+# scikit-learn's boosting counts rows, not weights, in a leaf.
+ROWS = {"check_sample_weight_equivalence_on_dense_data": "boosting in the default pool"}
+
+
+@pytest.fixture
+def small_pool(monkeypatch):
+    """The default pool with few trees: its families, losses and limits are what the checks are about."""
+    whole = selection.default_candidates
+
+    def small(kind, X, random_state=None):
+        pool = whole(kind, X, random_state)
+        for _, candidate in pool:
+            boosting = isinstance(candidate, HistGradientBoostingClassifier)
+            candidate.set_params(**({"max_iter": 3} if boosting else {"n_estimators": 5, "n_landmarks": 20}))
+        return pool
+
+    monkeypatch.setattr(selection, "default_candidates", small)
+
+
+@pytest.mark.usefixtures("small_pool")
+@parametrize_with_checks([BERClassifierCV(cv=2), AUCClassifierCV(cv=2)], expected_failed_checks=lambda _: ROWS)
+def test_scikit_learn_checks_of_the_default_pool(estimator, check):
     check(estimator)
