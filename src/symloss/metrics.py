@@ -126,8 +126,8 @@ def estimate_clean_auc(
     check_contamination(pi, pi_prime)
     _check_level(level)
     pos, neg = _two_samples(scores, y_corrupted, weight)
-    above = _share_below(pos.scores, neg)
-    below = 1 - _share_below(neg.scores, pos)
+    above = share_below(pos.scores, neg.scores, neg.weight)
+    below = 1 - share_below(neg.scores, pos.scores, pos.weight)
     value = float(np.average(above, weights=pos.weight))
     intervals = [_hanley_mcneil(value, pos.size, neg.size, level)]
     variances = [_variance_of_mean(above, pos), _variance_of_mean(below, neg)]
@@ -219,11 +219,17 @@ def _vector(name: str, values: Any) -> Array:
     return vector
 
 
-def _share_below(scores: Array, sample: _Sample) -> Array:
-    """Return, for each score, the weighted share of the sample below it, ties counted as one half."""
-    order = np.argsort(sample.scores, kind="stable")
-    ordered = sample.scores[order]
-    cumulated = np.concatenate([[0.0], np.cumsum(sample.weight[order])])
+def share_below(scores: Array, others: Array, weight: Array) -> Array:
+    """Return, for each score, the weighted share of the others below it, ties counted as one half.
+
+    Examples
+    --------
+    >>> share_below(np.array([1.0, 3.0]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    array([0.375, 1.   ])
+    """
+    order = np.argsort(others, kind="stable")
+    ordered = others[order]
+    cumulated = np.concatenate([[0.0], np.cumsum(weight[order])])
     counted = cumulated[np.searchsorted(ordered, scores, "left")] + cumulated[np.searchsorted(ordered, scores, "right")]
     share: Array = counted / (2 * cumulated[-1])
     return share

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.metrics import share_below
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 
@@ -20,16 +22,9 @@ def auc_parts(scores: Array, positive: Labels, weight: Array) -> Array:
     array([1.  , 0.75, 0.75, 1.  ])
     """
     parts = np.empty(len(scores))
-    parts[positive] = _share_below(scores[positive], scores[~positive], weight[~positive])
-    parts[~positive] = 1 - _share_below(scores[~positive], scores[positive], weight[positive])
+    parts[positive] = share_below(scores[positive], scores[~positive], weight[~positive])
+    parts[~positive] = 1 - share_below(scores[~positive], scores[positive], weight[positive])
     return parts
-
-
-def _share_below(values: Array, others: Array, weight: Array) -> Array:
-    order = np.argsort(others, kind="stable")
-    ordered, below = others[order], np.append(0.0, np.cumsum(weight[order]))
-    left, right = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
-    return np.asarray((below[left] + below[right]) / (2 * below[-1]))
 
 
 def balanced_accuracy_parts(scores: Array, positive: Labels, weight: Array) -> Array:  # noqa: ARG001
