@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import symloss as sl
-from symloss.cli import _fit_progress, app
+from symloss.cli import app
+from symloss.cli.terminal import fit_progress
 from symloss.tabular import TableModel, fit_table
 
 LINEAR = [("linear", sl.AUCClassifier())]
@@ -184,7 +185,7 @@ def test_progress_reaches_the_estimator(frame):
     assert scored == [(k, 5) for k in range(1, 6)]
     assert seen[-1] == ("Fitting the best", 1, 1)
     assert not hasattr(fitted.model.estimator, "_progress")
-    with _fit_progress() as progress:
+    with fit_progress() as progress:
         progress("linear [bold]", 1, 2)
 
 

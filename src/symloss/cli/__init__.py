@@ -1,0 +1,15 @@
+"""The ``symloss`` command: a file for each group of commands, put together here."""
+
+from symloss.cli.application import app
+from symloss.cli.compare import compare
+from symloss.cli.datasets import datasets
+from symloss.cli.fit import fit, predict
+from symloss.cli.losses import analyze, figures, losses
+from symloss.cli.reproduce import reproduce
+
+__all__ = ["app"]
+
+for command in (losses, analyze, figures, datasets, fit, predict):
+    app.command()(command)
+app.add_typer(reproduce, name="reproduce")
+app.command()(compare)

@@ -1,0 +1,60 @@
+"""The ``symloss`` application: its help, its version, and errors of one line."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from symloss import __version__
+
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
+
+
+class _OneLineErrors(TyperGroup):
+    """Bad input ends in one line on standard error and exit code 2."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without η and ✓
+        try:
+            code = super().main(*args, **kwargs)
+        except _UsageError as error:
+            self._fail(error.format_message())  # type: ignore[attr-defined]
+        except (ValueError, OSError, ImportError) as error:  # the last: an extra that is not installed
+            self._fail(str(error))
+        except typer.Abort:
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    @staticmethod
+    def _fail(message: str) -> None:
+        print("symloss: error:", " ".join(message.split()), file=sys.stderr)
+        sys.exit(2)
+
+
+app = typer.Typer(
+    cls=_OneLineErrors,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
+)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    """Print the version, or help where no command is given."""
+    if version:
+        print(__version__)
+    elif context.invoked_subcommand is None:
+        print(context.get_help())

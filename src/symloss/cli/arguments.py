@@ -1,0 +1,58 @@
+"""What several commands make of their arguments."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from symloss.losses import Loss, get_loss
+
+
+def listed(names: str) -> list[str]:
+    """Return names with commas between them as a list, each once."""
+    return list(dict.fromkeys(name.strip() for name in names.split(",")))
+
+
+def check_device(device: str) -> None:
+    """Raise an error where PyTorch cannot use a device."""
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"--device {device} cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def noise_rate(pair: str) -> tuple[float, float]:
+    """Return ``pi,pi_prime`` as numbers."""
+    try:
+        pi, pi_prime = (float(rate) for rate in pair.split(","))
+    except ValueError:
+        raise ValueError(f"--noise must be two rates such as 0.65,0.45, got {pair!r}") from None
+    return pi, pi_prime
+
+
+def objective_names(names: str) -> list[str]:
+    """Return the objectives that are listed."""
+    from symloss.paper.protocol import OBJECTIVES
+
+    for name in listed(names):
+        if name not in OBJECTIVES:
+            raise ValueError(f"--objectives must be of {', '.join(OBJECTIVES)}, got {name!r}")
+    return listed(names)
+
+
+def find_loss(name: str, parameters: dict[str, float]) -> Loss:
+    """Return a built-in loss, or ``package.module:MyLoss``."""
+    if ":" not in name:
+        return get_loss(name, **parameters)
+    module_name, _, attribute = name.partition(":")
+    sys.path.insert(0, "")  # a module in the working directory, as with python -m
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except (Exception, SystemExit) as error:  # importing a user's module may raise anything
+        raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
+    try:
+        return get_loss(found, **parameters)
+    except Exception as error:  # so may its constructor
+        raise ValueError(f"cannot make a loss of {name}: {error}") from error

@@ -1,0 +1,115 @@
+"""The command ``compare``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from symloss.cli.terminal import new_console
+
+if TYPE_CHECKING:
+    from symloss.paper.compare import ComparedCell
+    from symloss.paper.results import Cell, Results
+
+
+def compare(
+    results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
+    csv: Annotated[Path | None, typer.Option(help="Write every cell into this file.", metavar="FILE")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables into this file.", metavar="FILE")] = None,
+    latex: Annotated[
+        Path | None, typer.Option(help="Write the tables into this folder, as the paper prints them.", metavar="FOLDER")
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw scores against noise (figure 4) and epochs (figure 5), and ours against the paper's.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            help="Other scores of images: dropout_off, or chosen_epoch (on corrupted labels).",
+            metavar="NAME",
+            show_default="as published, dropout on, last epoch",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for programs.")] = False,
+) -> None:
+    """Put results beside the paper's, cell by cell, and say how well they agree.
+
+    Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
+    """
+    from symloss.paper.compare import compare as compare_with_paper
+    from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.files import write_whole
+
+    scored = _scored(scores) if scores else ""
+    folders = [read_results(folder) for folder in dict.fromkeys(results)]
+    of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
+    cells = compare_with_paper(of_results)
+    written = []
+    if csv:
+        write_whole(csv, comparison_csv(cells))
+        written.append(csv)
+    if markdown:
+        from symloss.paper.markdown import comparison_markdown
+
+        write_whole(markdown, comparison_markdown(cells, scored))
+        written.append(markdown)
+    if latex:
+        from symloss.paper.latex import write_latex
+
+        written += write_latex(latex, cells)
+    if figures:
+        from symloss.paper.figures import save_result_figures
+        from symloss.paper.image_figures import save_epoch_figures
+
+        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, of_results)]
+    if as_json:
+        damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
+        print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
+        return
+    _print_comparison(of_results, cells)
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _scored(name: str) -> str:
+    """Return what other scores of images are."""
+    from symloss.paper.images import FURTHER_SCORES
+
+    if name not in FURTHER_SCORES:
+        raise ValueError(f"--scores must be of {', '.join(FURTHER_SCORES)}; got {name}")
+    return FURTHER_SCORES[name]
+
+
+def read_results(folder: Path) -> Results:
+    """Read a folder of results; name what is damaged on standard error, and fail if nothing else is there."""
+    from symloss.paper.results import read_cells
+
+    found = read_cells(folder)
+    if not found.cells:
+        if found.damaged:
+            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, found.damaged))}")
+        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
+        hint = f"; its folders {', '.join(inside)} do" if inside else ""
+        raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
+    for damaged in found.damaged:
+        print("symloss: warning:", " ".join(str(damaged).split()), file=sys.stderr)
+    return found
+
+
+def _print_comparison(results: list[Cell], cells: list[ComparedCell]) -> None:
+    from symloss.paper.terminal import print_comparison, print_summary
+
+    console = new_console()
+    print_comparison(cells, console)
+    print_summary(cells, console)
+    configurations = {(cell.protocol or "unnamed", cell.trials, cell.seed) for cell in results}
+    for protocol, trials, seed in sorted(configurations):
+        print(f"protocol {protocol}, {trials} trials, seed {seed}")

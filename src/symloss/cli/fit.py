@@ -1,0 +1,99 @@
+"""The commands ``fit`` and ``predict``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symloss.cli.application import Json
+from symloss.cli.arguments import listed
+from symloss.cli.terminal import fit_progress, new_console
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    label: Annotated[str, typer.Option(help="The column of labels, of two values.", metavar="COLUMN")],
+    out: Annotated[Path, typer.Option(help="Folder of the model.", metavar="FOLDER")],
+    objective: Annotated[str, typer.Option(help="auc: rank well; ber: classify well.", metavar="auc|ber")] = "auc",
+    positive: Annotated[
+        str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column of weights; k counts as k repetitions.", metavar="COLUMN")
+    ] = None,
+    pi: Annotated[float | None, typer.Option(help="Share of clean positives in the rows labelled positive.")] = None,
+    pi_prime: Annotated[float | None, typer.Option(help="The same of the rows labelled negative.")] = None,
+    max_categories: Annotated[int, typer.Option(help="The most distinct texts in a column.", min=2)] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of everything drawn.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="Fits at a time; -1 is one a core.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a table whose labels may be corrupted, and write it into a folder.
+
+    Columns of text are one-hot encoded. Models are chosen on the labels given, which needs no knowledge of the noise;
+    with --pi and --pi-prime, the score on clean labels is estimated too.
+
+    Example: [bold]symloss fit data.csv --label churn --objective auc --out model[/bold]
+    """
+    from symloss.estimators.persistence import check_replaceable
+    from symloss.tabular import fit_table, read_table
+    from symloss.tabular.figures import scores_png
+    from symloss.tabular.summary import print_summary, summary
+
+    check_replaceable(out)
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of fits, or -1 for one a core; got 0")
+    dropped = [name for names in drop or () for name in listed(names)]
+    frame = read_table(data, text=[label])
+    with fit_progress() as progress:
+        fitted = fit_table(
+            frame, label, objective=objective, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
+            max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+        )  # fmt: skip
+    written = fitted.model.save(out, scores_png(fitted))
+    if as_json:
+        print(json.dumps(summary(fitted) | {"files": [str(path) for path in written]}, indent=2))
+        return
+    print_summary(fitted, new_console())
+    print(f"wrote {out}: {', '.join(path.name for path in written)}")
+    print(f"to predict: symloss predict {out} DATA")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder that symloss fit has written.", metavar="MODEL")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
+    ] = None,
+) -> None:
+    """Predict the labels of a table: a score for each row, above 0 for the positive label, and the label.
+
+    Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
+    """
+    from symloss.tabular import TableModel, read_table, write_table
+    from symloss.tabular.predicting import prediction_notes, predictions
+
+    if out is not None and out.resolve() == data.resolve():
+        raise ValueError(f"--out {out} is the data; it is not overwritten")
+    fitted = TableModel.load(model)
+    frame = read_table(data, text=[*fitted.encoding.categorical, *([id_column] if id_column else [])])
+    predicted = predictions(fitted, frame, id_column)
+    if out is None:
+        predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
+    else:
+        write_table(predicted.table, out)
+    for note in prediction_notes(fitted, frame, predicted, id_column):
+        print(note, file=sys.stderr)
+    if out is not None:
+        print(f"wrote {out}", file=sys.stderr)

@@ -1,0 +1,102 @@
+"""The commands about losses: ``losses``, ``analyze`` and ``figures``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from symloss.cli.application import Json
+from symloss.cli.arguments import find_loss
+from symloss.cli.terminal import new_console, plain_table
+from symloss.losses import list_losses
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from symloss.paper.tables import LossRow
+
+
+def losses(as_json: Json = False) -> None:
+    """Show the losses and their properties: Table 1 of the paper, and the losses that it leaves out.
+
+    Example: [bold]symloss losses[/bold]
+    """
+    from symloss.paper.tables import further_losses, table_1
+
+    if as_json:
+        print(json.dumps([vars(row) for row in (*table_1(), *further_losses())], indent=2))
+    else:
+        new_console().print(_losses_table(table_1(), further_losses()))
+
+
+def analyze(
+    name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
+    b: Annotated[float | None, typer.Option(help="Slope of the barrier hinge loss, more than 1.")] = None,
+    r: Annotated[float | None, typer.Option(help="Half-width of its symmetric interval, more than 0.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check what a loss satisfies, and say why: symmetric, convex, calibrated, AUC-consistent, ...
+
+    Example: [bold]symloss analyze barrier_hinge --b 10 --r 1[/bold]
+    """
+    from rich.markup import escape
+
+    from symloss.theory import analyze as analyse
+
+    loss = find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
+    try:
+        report = analyse(loss)
+    except Exception as error:  # a user's own code may raise anything
+        if name in list_losses():
+            raise
+        raise ValueError(f"{name} failed on a tensor of margins: {type(error).__name__}: {error}") from error
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2))
+        return
+    console = new_console()
+    title = f"[bold]{escape(repr(loss))}[/bold]" + (f"   l(z) = {escape(loss.formula)}" if loss.formula else "")
+    console.print(title, highlight=False)
+    table = plain_table("property", "verdict", "why")
+    colours = {"yes": "green", "no": "red", "cannot tell": "yellow"}
+    for property_name, verdict in report.verdicts.items():
+        answer = f"[{colours[verdict.answer]}]{verdict.answer}[/]"
+        why = escape(verdict.reason) + (f"\n[dim]{escape(verdict.witness)}[/]" if verdict.witness else "")
+        table.add_row(property_name.replace("_", " "), answer, why)
+    table.add_row("minimiser f*(eta)", "", escape(report.minimiser_formula))
+    for disagreement in report.disagreements:
+        table.add_row("claim contradicted", "[red]no[/]", escape(disagreement))
+    console.print(table)
+
+
+def figures(out: Annotated[Path, typer.Option(help="Directory to write to.")] = Path("figures")) -> None:
+    """Draw figures 1 to 3 of the paper as PNG and PDF.
+
+    Example: [bold]symloss figures --out figures[/bold]
+    """
+    from symloss.paper.figures import save_figures
+
+    for path in save_figures(out):
+        print(path)
+
+
+def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
+    table = plain_table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
+    table.title = "Table 1: losses and their properties"
+    for rows in (paper, further):
+        for row in rows:
+            marks = ("[green]✓[/]" if mark else "[dim]×[/]" for mark in (row.convex, row.symmetric, row.recovers_eta))
+            table.add_row(
+                f"[bold]{row.title}[/]",
+                row.formula,
+                row.minimiser.replace("eta", "η"),
+                *marks,
+                end_section=row is rows[-1],
+            )
+    table.caption = (
+        "Above the line: the paper's eight. f* for ramp, sigmoid and unhinged: outputs in [-1, 1].\n"
+        "Barrier hinge with b = 200, r = 50: symmetric on [-50, 50]. Why each: symloss analyze NAME"
+    )
+    return table

@@ -1,0 +1,179 @@
+"""The commands ``reproduce uci``, ``reproduce cifar10`` and ``reproduce mnist``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from symloss.cli.arguments import check_device, find_loss, listed, noise_rate, objective_names
+from symloss.cli.compare import read_results
+from symloss.cli.terminal import follow, new_console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from symloss.paper.runner import Outcome
+
+
+reproduce = typer.Typer(
+    help="Run the paper's experiments; what is finished is kept, and a second run goes on from there."
+)
+
+
+@reproduce.command("uci")
+def reproduce_uci(
+    datasets: Annotated[
+        str | None,
+        typer.Option(
+            help="Data sets, or package.module:function that returns X and y.",
+            metavar="NAME,...",
+            show_default="the paper's nine",
+        ),
+    ] = None,
+    noise: Annotated[
+        list[str] | None,
+        typer.Option(help="A noise rate pi,pi'; may be repeated.", metavar="PI,PI'", show_default="the paper's four"),
+    ] = None,
+    objectives: Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")] = "ber,auc",
+    losses: Annotated[
+        str | None,
+        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)] = 20,
+    protocol: Annotated[
+        str, typer.Option(help="matched: with the weight decay that the paper does not print; printed: without.")
+    ] = "matched",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core.")] = -1,
+    device: Annotated[str, typer.Option(help="cpu, or cuda to train all trials of a cell at once.")] = "cpu",
+    seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
+    download: Annotated[
+        bool, typer.Option(help="Download data sets that are not here; without, twonorm and waveform are drawn.")
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
+    ] = None,
+) -> None:
+    """Run the UCI and LIBSVM experiments, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce uci --datasets twonorm,waveform --trials 5[/bold]
+    """
+    from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
+    from symloss.paper.runner import run, uci_cells
+
+    names = listed(datasets) if datasets else UCI_DATASETS
+    noises = [noise_rate(pair) for pair in noise] if noise else NOISES
+    chosen = [find_loss(name, {}) for name in listed(losses)] if losses else LOSSES
+    check_device(device)
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of processes, or -1 for one a core; got 0")
+    cells = uci_cells(names, noises, trials, protocol, seed)
+    folder = out or Path("results") / f"uci-{protocol}"
+    _finish(folder, run(folder, cells, chosen, objective_names(objectives), jobs, device, download), len(cells))
+
+
+ImageNoise = Annotated[
+    list[str] | None,
+    typer.Option("--noise", help="A noise rate pi,pi'; may be repeated.", metavar="PI,PI'", show_default="all four"),
+]
+
+
+ImageLosses = Annotated[
+    str | None,
+    typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
+]
+
+
+Objectives = Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")]
+
+
+ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
+
+
+ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes a day or more a cell.")]
+
+
+Seed = Annotated[int, typer.Option(help="Seed of all draws.", min=0)]
+
+
+Download = Annotated[bool, typer.Option(help="Download images that are not here.")]
+
+
+@reproduce.command("cifar10")
+def reproduce_cifar10(
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Classes to tell airplanes from.", metavar="NAME,...", show_default="all nine"),
+    ] = None,
+    noise: ImageNoise = None,
+    objectives: Objectives = "ber,auc",
+    losses: ImageLosses = None,
+    trials: ImageTrials = 10,
+    device: ImageDevice = "cuda",
+    seed: Seed = 0,
+    download: Download = True,
+    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/cifar10"),
+) -> None:
+    """Run the CIFAR-10 experiments, airplanes against another class, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce cifar10 --pairs horse --noise 0.65,0.45[/bold]
+    """
+    from symloss.paper.protocol import CIFAR10_PAIRS
+
+    names = listed(pairs) if pairs else CIFAR10_PAIRS
+    _reproduce_images("cifar10", names, noise, objectives, losses, trials, device, seed, download, out)
+
+
+@reproduce.command("mnist")
+def reproduce_mnist(
+    noise: ImageNoise = None,
+    objectives: Objectives = "ber,auc",
+    losses: ImageLosses = None,
+    trials: ImageTrials = 10,
+    device: ImageDevice = "cuda",
+    seed: Seed = 0,
+    download: Download = True,
+    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/mnist"),
+) -> None:
+    """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
+
+    Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
+    """
+    _reproduce_images("mnist", [], noise, objectives, losses, trials, device, seed, download, out)
+
+
+def _reproduce_images(
+    family: str,
+    pairs: Sequence[str],
+    noise: list[str] | None,
+    objectives: str,
+    losses: str | None,
+    trials: int,
+    device: str,
+    seed: int,
+    download: bool,
+    folder: Path,
+) -> None:
+    from symloss.paper.protocol import LOSSES, NOISES
+    from symloss.paper.runner import image_cells, run
+
+    noises = [noise_rate(pair) for pair in noise] if noise else NOISES
+    chosen = [find_loss(name, {}) for name in listed(losses)] if losses else LOSSES
+    cells = image_cells(family, pairs, noises, trials, seed)
+    names = objective_names(objectives)
+    check_device(device)
+    _finish(folder, run(folder, cells, chosen, names, 1, device, download), len(cells))
+
+
+def _finish(folder: Path, outcomes: Iterable[Outcome], total: int) -> None:
+    """Follow a run to its end, and say how well its results agree with the paper."""
+    failed = follow(outcomes, total)
+    if failed < total:
+        from symloss.paper.compare import compare as compare_with_paper
+        from symloss.paper.terminal import print_summary
+
+        print_summary(compare_with_paper(read_results(folder).cells), new_console())
+        print(f"all tables: symloss compare {folder}")
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,78 @@
+"""What several commands print with."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rich.table import Table
+
+    from symloss.paper.runner import Outcome
+
+
+def new_console() -> Any:
+    """Return a console on standard output as it is now."""
+    from rich.console import Console
+
+    return Console()
+
+
+def plain_table(*columns: str) -> Table:
+    """Return an empty table with these columns."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(
+            column, overflow="fold", justify="center" if column in ("convex", "symmetric", "recovers η") else "left"
+        )
+    return table
+
+
+@contextmanager
+def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show what is being fitted, on a terminal: a bar once the number of fits is known."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("fitting candidates", total=None)
+        yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
+
+
+def follow(outcomes: Iterable[Outcome], total: int) -> int:
+    """Show outcomes as they come, with a bar and the time left on a terminal; return how many failed."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console, failed = Console(stderr=True), 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("cells", total=total)
+        for outcome in outcomes:
+            failed += outcome.error is not None
+            text, style = " ".join(str(outcome).split()), "red" if outcome.error else None
+            bar.console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+            bar.advance(task)
+    return failed
