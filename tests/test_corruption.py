@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pandas
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -59,7 +60,6 @@ def test_every_point_is_equally_likely():
 
 
 def test_containers():
-    pandas = pytest.importorskip("pandas")
     arguments = {"pi": 0.8, "pi_prime": 0.3, "n_positive": 50, "n_negative": 50, "random_state": 0}
     dense = np.stack([IDS, IDS], axis=1).astype(float)
     expected, labels = sl.contaminate(dense, Y, **arguments)

@@ -3,6 +3,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from hypothesis import given
@@ -347,7 +348,6 @@ def test_the_size_of_weights_does_not_matter(risk, size):
 
 @pytest.mark.parametrize("risk", RISKS)
 def test_pandas_and_odd_arrays(risk):
-    pandas = pytest.importorskip("pandas")
     scores, y = np.array([0.5, -1.0, 2.0, 0.1]), np.array([1, 0, 1, 0])
     expected = risk(torch.from_numpy(scores), y)
     frozen = y.copy()
