@@ -61,8 +61,8 @@ def graphed(function: Callable[[], object], generator: torch.Generator | None = 
     return graph.replay
 
 
-def one_network(architecture: Architecture, batch: int, device: torch.device) -> Callable[[], None]:
-    """Return a step of one network: the AUC of the sigmoid loss."""
+def one_network(architecture: Architecture, batch: int, device: torch.device, low: bool = False) -> Callable[[], None]:
+    """Return a step of one network: the AUC of the sigmoid loss; in float32 by TF32 products, or bfloat16 autocast."""
     model = ConvolutionalNetwork(architecture).to(device).train()
     adam = torch.optim.Adam(
         model.parameters(), lr=1e-4, weight_decay=1e-4, amsgrad=True, fused=True, capturable=device.type == "cuda"
@@ -71,7 +71,8 @@ def one_network(architecture: Architecture, batch: int, device: torch.device) ->
     half = batch // 2
 
     def step() -> None:
-        scores = model(images)
+        with torch.autocast(device.type, torch.bfloat16, enabled=low, cache_enabled=False):
+            scores = model(images).float()
         adam.zero_grad()
         torch.sigmoid(scores[half:, None] - scores[None, :half]).mean().backward()
         adam.step()
@@ -152,6 +153,7 @@ def measure(architecture: Architecture, trials: int, batch: int, device: torch.d
     alone = {"one, launches": one_network(architecture, batch, device)}
     if device.type == "cuda":
         alone["one, graph"] = graphed(one_network(architecture, batch, device))
+        alone["one, bfloat16, graph"] = graphed(one_network(architecture, batch, device, low=True))
     for name, step in alone.items():
         rows.append({"method": name, "part": "whole step", "networks": 1, "ms": milliseconds(step, device)})
     methods = [("stack, plain, float32", False, torch.float32), ("stack, plain, bfloat16", False, torch.bfloat16)]
@@ -169,9 +171,10 @@ def with_ratios(rows: list[Row]) -> list[Row]:
     for row in rows:
         if row["part"] == "whole step":
             row["trainings_an_hour"] = round(hourly[row["method"]])
-            for one in ("one, launches", "one, graph"):
+            for one in ("one, launches", "one, graph", "one, bfloat16, graph"):
                 if one in hourly:
-                    row[f"times_{one.split(', ')[1]}"] = round(hourly[row["method"]] / hourly[one], 2)
+                    column = one.removeprefix("one, ").replace(", ", "_")
+                    row[f"times_{column}"] = round(hourly[row["method"]] / hourly[one], 2)
         row["ms"] = round(float(row["ms"]), 4)
     return rows
 
@@ -196,7 +199,7 @@ def main() -> None:
         print(f"{row['method']:26} {row['part']:30} {row['networks']:4} networks {row['ms']:9.3f} ms{further}")
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        columns = ["method", "part", "networks", "ms", "trainings_an_hour", "times_launches", "times_graph"]
+        columns = list(dict.fromkeys(key for row in rows for key in row))
         with (options.out / "images.csv").open("w", newline="") as stream:
             writer = csv.DictWriter(stream, columns, lineterminator="\n")
             writer.writeheader()

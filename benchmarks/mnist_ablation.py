@@ -72,7 +72,7 @@ def run_variant(
             curve = np.array(found.curves[objective][name])
             rows.append({
                 "objective": objective, "loss": name, "mean": round(float(on.mean()), 2),
-                "se": round(float(on.std(ddof=1) / len(on) ** 0.5), 2), "dropout_off": round(float(off.mean()), 2),
+                "se": round(float(on.std(ddof=min(1, trials - 1)) / trials**0.5), 2), "dropout_off": round(float(off.mean()), 2),
                 "best": round(float(curve.max()), 2), "best_epoch": int(curve.argmax()) + 1, "paper": papers[name],
             })  # fmt: skip
     return rows

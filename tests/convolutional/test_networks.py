@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from symloss.convolutional import Architecture, Training, train_networks
-from symloss.convolutional.step import has_kernels
+from symloss.convolutional import Architecture, NetworkStack, Training, _both_ways, train_networks
+from symloss.convolutional.network import initial_layers
+from symloss.convolutional.step import has_kernels, make_step
 
 sys.path.insert(0, str(Path(__file__).parent))
-from references import OBJECTIVES, TRAINING, exact_convolutions, gradient_errors, train_alone
+from references import OBJECTIVES, TRAINING, exact_convolutions, forward, gradient_errors, train_alone
 
 SMALL = Architecture(3, 16, 6, 8, 32, 16)
 
@@ -64,6 +65,28 @@ def test_dropout_off_and_on_differ_only_by_dropout():
     trained = train_networks(images, rows, y, images, OBJECTIVES[:1], [5, 6], SMALL, replace(TRAINING, epochs=1))
     assert not torch.equal(*trained.scores)
     assert not torch.equal(trained.scores[0, 0, 0, 0], trained.scores[0, 0, 0, 1])
+
+
+def test_scores_with_dropout_on_are_those_of_masks_drawn_for_every_image():
+    trials, n = 2, 7
+    initial = [initial_layers(SMALL, np.random.default_rng(trial)) for trial in range(trials)]
+    stack = NetworkStack(SMALL, initial * len(OBJECTIVES))
+    generator = torch.Generator().manual_seed(3)
+    step, _ = make_step(stack, OBJECTIVES, generator, 1e-4, 0.0, False, torch.float32)
+    images = torch.randn(n, SMALL.side, SMALL.side, SMALL.channels)
+    with torch.no_grad():
+        masks = step.masks(n)
+        generator.manual_seed(3)
+        off, on = _both_ways(step, images)
+        for k in range(len(stack)):
+            j, t = divmod(k, trials)
+            expected, _ = forward(stack.network(k), images, [mask[t] for mask in masks])
+            torch.testing.assert_close(on[j, t], expected, rtol=1e-4, atol=1e-6)
+            expected, _ = forward(stack.network(k), images, [torch.ones(())] * 2)
+            torch.testing.assert_close(off[j, t], expected, rtol=1e-4, atol=1e-6)
+    for mask in masks:
+        assert set(mask.unique().tolist()) == {0.0, 2.0}
+        assert len({tuple(row.tolist()) for row in mask.flatten(0, 1)}) == trials * n
 
 
 @pytest.mark.gpu

@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import symloss as sl
 from symloss.convolutional import Architecture
 from symloss.paper import protocol
-from symloss.paper.images import choose_epochs, halves, load_images, run_image_cell, validation_size
+from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_cell, validation_size
 from symloss.training import Objective
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -131,6 +131,20 @@ def test_what_is_scored_has_no_say_in_the_choice_and_what_chooses_none_in_the_sc
                 assert found[j, t].item() == pytest.approx(100 * expected.item())
 
 
+def test_the_epoch_is_chosen_with_dropout_off_and_the_published_score_is_with_dropout_on():
+    y = np.repeat([1, -1], 20)
+    good = torch.from_numpy(y).float()
+    off, on = torch.stack([-good, good, -good]), torch.stack([good, -good, good])
+    scores = torch.stack([off, on])[:, :, None, None].expand(-1, -1, len(GOALS), 1, -1)
+    found = _summary(scores, y, [halves(y, 1.0, 0.0, np.random.default_rng(0))], GOALS)
+    for goal in GOALS:
+        at = goal.risk, goal.loss.name
+        assert found.further_scores["epoch"][at[0]][at[1]] == [2.0]
+        assert found.further_scores["chosen_epoch"][at[0]][at[1]] == [100.0]
+        assert found.further_scores["dropout_off"][at[0]][at[1]] == [0.0]
+        assert found.scores[at[0]][at[1]] == [100.0]
+
+
 def test_of_epochs_that_are_as_good_it_is_the_earliest_and_never_one_that_diverged():
     y = np.repeat([1, -1], 20)
     scores = torch.from_numpy(y).float().expand(5, len(GOALS), 1, -1).clone()
@@ -169,8 +183,7 @@ def test_networks_learn_what_tells_the_images_apart(images):
     assert np.mean(found.further_scores["dropout_off"]["auc"]["squared"]) > 80
 
 
-def test_a_trial_depends_on_its_number_and_its_seed_alone(images):
-    # Dropout is drawn for all trials together, so without it.
+def test_without_dropout_a_trial_depends_on_its_number_and_its_seed_alone(images):
     three, two = (run(images, trials=trials, architecture=replace(SMALL, dropout=0.0)) for trials in (3, 2))
     np.testing.assert_allclose(three.scores["auc"]["sigmoid"][:2], two.scores["auc"]["sigmoid"], atol=1e-3)
     other = run(images, seed=1, architecture=replace(SMALL, dropout=0.0))

@@ -23,7 +23,7 @@ from symloss.convolutional.step import Step, has_kernels, make_step
 from symloss.corruption import RandomState
 from symloss.training.objectives import Objective
 
-_CHUNK = 500  # test images at a time
+_CHUNK, _PLAIN_CHUNK = 500, 100  # test images at a time; plain products write the patches of every network
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,12 @@ def train_networks(
         found = torch.empty(
             2, training.epochs, len(objectives), len(rows), len(test_images), device=device, dtype=torch.float32
         )
-        steps = len(batches.rows) // training.epochs
+        steps, chunk = len(batches.rows) // training.epochs, _CHUNK if kernels else _PLAIN_CHUNK
         for epoch in range(training.epochs):
             for _ in range(steps):
                 run()
-            for start in range(0, len(test_pixels), _CHUNK):
-                part = slice(start, start + _CHUNK)
+            for start in range(0, len(test_pixels), chunk):
+                part = slice(start, start + chunk)
                 found[:, epoch, ..., part] = _both_ways(step, prepare(test_pixels[part]))
             if progress:
                 progress(epoch + 1)

@@ -90,7 +90,9 @@ def run_image_cell(
     """Train networks on corrupted draws of images, and return their scores on the clean test images.
 
     Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
-    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.convolutional.train_networks`.
+    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.convolutional.train_networks`. A trial's draw,
+    initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
+    together, also on how many trials there are.
 
     Returns
     -------
@@ -181,8 +183,8 @@ class Half(NamedTuple):
 def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.random.Generator) -> tuple[Half, Half]:
     """Split the test images at random into halves with as many of each class, and corrupt the labels of either.
 
-    The paper's training sets leave no images for this: at all its noise rates pi + pi' = 1.1, and the two corrupted
-    classes of 4,540 images take 4,994 of the 5,000 airplanes.
+    Training images would serve, but under noise CIFAR-10 leaves none: pi + pi' = 1.1, and the two corrupted classes of
+    4,540 images take 4,994 of the 5,000 airplanes.
 
     Examples
     --------
@@ -316,7 +318,8 @@ def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
     """Return the balanced accuracy or the AUC; zeros and ties count as one half, and NaN makes NaN."""
     wrong = pos.isnan().any(-1) | neg.isnan().any(-1)
     if risk == "auc":
-        found = 1 - pairwise_risk(pos.nan_to_num(), neg.nan_to_num(), "zero_one", method="structure").double()
+        pos, neg = pos.double().nan_to_num(), neg.double().nan_to_num()
+        found = 1 - pairwise_risk(pos, neg, "zero_one", method="structure")
     else:
         found = (2 + pos.sign().mean(-1, dtype=torch.float64) - neg.sign().mean(-1, dtype=torch.float64)) / 4
     return found.masked_fill(wrong, torch.nan)
