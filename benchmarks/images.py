@@ -150,12 +150,13 @@ def stack_rows(
 
 def measure(architecture: Architecture, trials: int, batch: int, device: torch.device) -> list[Row]:
     rows: list[Row] = []
-    alone = {"one, launches": one_network(architecture, batch, device)}
+    alone = [("one, launches", False)]
     if device.type == "cuda":
-        alone["one, graph"] = graphed(one_network(architecture, batch, device))
-        alone["one, bfloat16, graph"] = graphed(one_network(architecture, batch, device, low=True))
-    for name, step in alone.items():
-        rows.append({"method": name, "part": "whole step", "networks": 1, "ms": milliseconds(step, device)})
+        alone += [("one, graph", False), ("one, bfloat16, graph", True)]
+    for name, low in alone:
+        step = one_network(architecture, batch, device, low)  # must outlive its graph
+        call = graphed(step) if "graph" in name else step
+        rows.append({"method": name, "part": "whole step", "networks": 1, "ms": milliseconds(call, device)})
     methods = [("stack, plain, float32", False, torch.float32), ("stack, plain, bfloat16", False, torch.bfloat16)]
     if has_kernels(device):
         methods.append(("stack, kernels, bfloat16", True, torch.bfloat16))

@@ -70,9 +70,10 @@ def run_variant(
                 np.array(scores[objective][name]) for scores in (found.scores, found.further_scores["dropout_off"])
             )
             curve = np.array(found.curves[objective][name])
+            error = float(on.std(ddof=min(1, trials - 1)) / trials**0.5)
             rows.append({
                 "objective": objective, "loss": name, "mean": round(float(on.mean()), 2),
-                "se": round(float(on.std(ddof=min(1, trials - 1)) / trials**0.5), 2), "dropout_off": round(float(off.mean()), 2),
+                "se": round(error, 2), "dropout_off": round(float(off.mean()), 2),
                 "best": round(float(curve.max()), 2), "best_epoch": int(curve.argmax()) + 1, "paper": papers[name],
             })  # fmt: skip
     return rows
