@@ -15,7 +15,7 @@ DECIMALS = 4  # of means, as in the result files
 CURVE_DECIMALS = 2  # finer than a screen
 SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
            "*": "star", "h": "hexagon"}  # fmt: skip
-FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Score", "loss": "Loss", "scores": "Scored"}
+FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Objective", "loss": "Loss", "scores": "Scores"}
 
 
 class Placed(NamedTuple):

@@ -35,7 +35,7 @@ def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
         "device": _distinct(result.device for result in results),
         "computing time": [_duration(seconds)] if seconds else [],
         **{name: _distinct(result.versions.get(name, "") for result in results) for name in packages},
-        "files last changed": [_day(max(path.stat().st_mtime for path in files))],
+        "when": [f"not recorded; files last changed on {_day(max(path.stat().st_mtime for path in files))}"],
     }
     return {name: values or ["not recorded"] for name, values in facts.items()}
 

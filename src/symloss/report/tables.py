@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from symloss.paper.compare import ComparedCell
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, score_text, single_dataset_families
@@ -64,6 +65,19 @@ class ShownTable:
         return [(loss, loss_heading(loss)) for loss in self.table.losses]
 
 
+class ShownScoring(NamedTuple):
+    """The tables of a run that is scored in one way.
+
+    Examples
+    --------
+    >>> ShownScoring("as published", []).tables
+    []
+    """
+
+    way: str
+    tables: list[ShownTable]
+
+
 def shown_cell(number: int, cell: ComparedCell) -> ShownCell:
     """Return a cell as texts.
 
@@ -97,8 +111,8 @@ def shade(difference: float | None) -> str:
     return f"{'above' if (difference or 0.0) > 0 else 'below'}{size}" if size else ""
 
 
-def shown_tables(runs: Sequence[Run]) -> list[tuple[Run, list[tuple[Scoring, list[ShownTable]]]]]:
-    """Return the tables of every scoring of every run.
+def shown_tables(runs: Sequence[Run]) -> list[list[ShownScoring]]:
+    """Return the tables of every run, one entry for each way in which it is scored.
 
     Examples
     --------
@@ -121,21 +135,16 @@ def shown_tables(runs: Sequence[Run]) -> list[tuple[Run, list[tuple[Scoring, lis
         return ShownTable(table, tuple(rows))
 
     return [
-        (
-            run,
-            [
-                (
-                    scoring,
-                    [
-                        shown(run, scoring, table)
-                        for table in score_tables(scoring.compared, single_dataset_families(scoring.compared))
-                    ],
-                )
-                for scoring in run.scorings
-            ],
-        )
+        [
+            ShownScoring(scoring.way, [shown(run, scoring, table) for table in _tables(scoring.compared)])
+            for scoring in run.scorings
+        ]
         for run in runs
     ]
 
 
-__all__ = ["LIMITS", "ShownCell", "ShownTable", "shade", "shown_cell", "shown_tables"]
+def _tables(cells: Sequence[ComparedCell]) -> list[ScoreTable]:
+    return score_tables(cells, by_noise=single_dataset_families(cells))
+
+
+__all__ = ["LIMITS", "ShownCell", "ShownScoring", "ShownTable", "shade", "shown_cell", "shown_tables"]
