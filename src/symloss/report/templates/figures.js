@@ -56,6 +56,9 @@
     } });
   }
 
+  const place = (of, i) => ["run", "scores", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
+  const cellOf = new Map(cells.run.map((_, i) => [place(cells, i), i]));
+
   function drawEpochs(figure, indices, ytitle) {
     const traces = [];
     for (const i of indices) {
@@ -71,10 +74,9 @@
       const text = escaped(title("loss", loss));
       traces.push({ x, y: mean, name: title("loss", loss), mode: "lines", line: { color, width: 2 },
         hovertemplate: `${text}<br>epoch %{x}: %{y:.1f}<extra></extra>` });
-      const cell = shown(cells).find((j) => ["run", "scores", "dataset", "objective", "noise", "loss"]
-        .every((key) => cells[key][j] === curves[key][i]));
-      if (cell !== undefined && cells.paper_mean[cell] !== null) traces.push({
-        x: [mean.length], y: [cells.paper_mean[cell]], name: `${title("loss", loss)}, paper`, mode: "markers",
+      const paper = cells.paper_mean[cellOf.get(place(curves, i))] ?? null;
+      if (paper !== null) traces.push({
+        x: [mean.length], y: [paper], name: `${title("loss", loss)}, paper`, mode: "markers",
         marker: { color, symbol: "x-thin", size: 8, line: { width: 2, color: colour(color) } }, cliponaxis: false,
         hovertemplate: `${text}<br>paper %{y:.1f}<extra></extra>`,
       });

@@ -14,24 +14,22 @@
     for (const key of keys) chosen[key] = new Set(standard(key));
   }
 
-  // #tables&dataset=susy,adult: an anchor, then the names of what is chosen.
+  // #tables&dataset=susy&dataset=adult: an anchor, then the names of what is chosen.
   function read() {
     reset();
-    const [first, ...rest] = location.hash.slice(1).split("&");
+    const [first] = location.hash.slice(1).split("&");
     place = first.includes("=") ? "" : first;
-    for (const part of place ? rest : [first, ...rest]) {
-      const [key, values = ""] = part.split("=");
-      if (!keys.includes(key)) continue;
-      const known = values.split(",").map((name) => names[key].indexOf(decodeURIComponent(name))).filter((i) => i >= 0);
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const key of keys) {
+      const known = given.getAll(key).map((name) => names[key].indexOf(name)).filter((i) => i >= 0);
       if (known.length) chosen[key] = new Set(known);
     }
   }
 
   function write() {
-    const parts = keys
-      .filter((key) => String([...chosen[key]]) !== String(standard(key)))
-      .map((key) => `${key}=${[...chosen[key]].map((i) => encodeURIComponent(names[key][i])).join(",")}`);
-    const hash = [place, ...parts].filter(Boolean).join("&");
+    const narrowed = keys.filter((key) => String([...chosen[key]]) !== String(standard(key)));
+    const given = new URLSearchParams(narrowed.flatMap((key) => [...chosen[key]].map((i) => [key, names[key][i]])));
+    const hash = [place, given.toString()].filter(Boolean).join("&");
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
