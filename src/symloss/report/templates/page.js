@@ -33,6 +33,7 @@ window.symloss = (() => {
   // The colour itself where it contrasts enough with the ground, else mixed with white or black until it does.
   function colour(hex) {
     if (!/^#[0-9a-f]{6}$/i.test(hex)) return hex;
+    if (isDark() && hex === "#000000") return "#ffffff"; // ink
     const ground = channels(isDark() ? "#12161b" : "#ffffff");
     const towards = isDark() ? 255 : 0;
     let rgb = channels(hex);
@@ -52,7 +53,7 @@ window.symloss = (() => {
     const title = typeof given?.title === "string" ? { text: given.title } : given?.title;
     return {
       gridcolor: property("--grid"), zerolinecolor: property("--line"), linecolor: property("--line"),
-      automargin: true, fixedrange: true, ...given, title: { standoff: 8, ...title },
+      automargin: true, fixedrange: true, ...given, title: { standoff: 8, font: { size: 13 }, ...title },
     };
   }
 
