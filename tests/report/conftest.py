@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,9 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def visit(browser):
-    """Open a file in a page of its own; at the end, nothing may have gone wrong and no request may have been tried."""
+@contextmanager
+def visits(browser):
+    """Open files, each in a page of its own; at the end, nothing may have gone wrong and no request been tried."""
     troubles, contexts = [], []
 
     def open_file(path, **options):
@@ -58,6 +59,19 @@ def visit(browser):
     for context in contexts:
         context.close()
     assert not troubles
+
+
+@pytest.fixture
+def visit(browser):
+    with visits(browser) as open_file:
+        yield open_file
+
+
+@pytest.fixture(scope="module")
+def visit_once(browser):
+    """For a page that the tests of a module share."""
+    with visits(browser) as open_file:
+        yield open_file
 
 
 RUNS = ["uci-matched", "uci-printed", "uci-further", "cifar10", "mnist"]

@@ -104,7 +104,7 @@ def test_other_scores(visit, small_report):
 
 
 def shown_trials(page):
-    text = page.locator("#trials .numbers").inner_text()
+    text = page.locator("#trials .scores").inner_text()
     return [float(number) for number in text.split(": ")[1].split()]
 
 
@@ -145,7 +145,7 @@ def test_hover_focus_and_tap_show_the_trials_of_the_result_file(visit, small_rep
 def test_the_trials_stay_while_they_are_pointed_at(visit, small_report):
     page = visit(small_report)
     page.locator("td[data-cell]").first.hover()
-    page.locator("#trials .numbers").hover()
+    page.locator("#trials .scores").hover()
     page.wait_for_timeout(400)
     assert page.locator("#trials").is_visible()
     page.locator("#tables").hover()

@@ -7,6 +7,7 @@ these in ``window.symloss`` (``templates/page.js``)::
     symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colours
                                           of the theme, again when the theme changes, with its numbers as a table below
     symloss.element(tag, attributes, ...children)   a new HTML element
+    symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
     symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme
 
 ``plot`` gives the HTML of one such figure and ``scrolling`` that of a wide table. A Plotly figure made in Python goes

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from symloss import __version__
 from symloss.paper.files import write_whole
 from symloss.report.content import Run, read_runs
 from symloss.report.data import FILTERS, filter_values, report_data
+from symloss.report.explorer import explorer_section
 from symloss.report.page import Section, plot, render, render_page, source
 from symloss.report.summary import summary_section
 from symloss.report.tables import LIMITS, shown_tables
@@ -64,7 +66,7 @@ def report_html(runs: Sequence[Run]) -> str:
     now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
     return render_page(
         "Results beside the paper's",
-        [summary_section(runs), results_section(runs)],
+        [summary_section(runs), results_section(runs), _explorer()],
         lead="Learning from corrupted labels with symmetric losses: "
         f"{', '.join(run.name for run in runs)}. Written by symloss {__version__} on {now}.",
     )
@@ -93,6 +95,12 @@ def results_section(runs: Sequence[Run]) -> Section:
     )
     script = "\n".join(map(source, SCRIPTS))
     return Section("results", "Results", html, {"report-data": report_data(runs)}, script, source("results.css"))
+
+
+@cache
+def _explorer() -> Section:
+    """The explorer, which is the same in every report."""
+    return explorer_section()
 
 
 __all__ = ["report_html", "results_section", "write_report"]

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from symloss.paper.compare import Summary, summarise, summarise_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
 from symloss.paper.score_tables import FAMILIES, SCORES
@@ -53,7 +51,7 @@ def summary_section(runs: Sequence[Run]) -> Section:
         published=total(runs).compared > 0,
         runs=runs,
     )
-    return Section("summary", "Summary", Markup(html))
+    return Section("summary", "Summary", html)
 
 
 def total(runs: Sequence[Run]) -> Summary:

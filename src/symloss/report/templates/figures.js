@@ -128,7 +128,7 @@
   // The losses, each with its colour and mark.
   const MARKS = { square: "■", "triangle-up": "▲", circle: "●", diamond: "◆", "triangle-down": "▼", cross: "✚", star: "★", hexagon: "⬢" };
   function drawKey() {
-    document.querySelector(".key").replaceChildren(...styles.flatMap(({ colour: hex, symbol }, loss) => {
+    document.querySelector(".loss-key").replaceChildren(...styles.flatMap(({ colour: hex, symbol }, loss) => {
       if (!admits("loss", loss)) return [];
       const mark = element("span", { "aria-hidden": "true" }, MARKS[symbol]);
       mark.style.color = colour(hex);

@@ -6,7 +6,6 @@
   const form = document.querySelector(".filters");
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const runs = all("details.run");
-  let place = ""; // the part of the address that is no filter: the anchor of a section
 
   const standard = (key) => (key === "scores" ? [0] : []);
 
@@ -17,8 +16,6 @@
   // #tables&dataset=susy&dataset=adult: an anchor, then the names of what is chosen.
   function read() {
     reset();
-    const [first] = location.hash.slice(1).split("&");
-    place = first.includes("=") ? "" : first;
     const given = new URLSearchParams(location.hash.slice(1));
     for (const key of keys) {
       const known = given.getAll(key).map((name) => names[key].indexOf(name)).filter((i) => i >= 0);
@@ -28,9 +25,7 @@
 
   function write() {
     const narrowed = keys.filter((key) => String([...chosen[key]]) !== String(standard(key)));
-    const given = new URLSearchParams(narrowed.flatMap((key) => [...chosen[key]].map((i) => [key, names[key][i]])));
-    const hash = [place, given.toString()].filter(Boolean).join("&");
-    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+    symloss.keepInAddress(keys, narrowed.flatMap((key) => [...chosen[key]].map((i) => [key, names[key][i]])));
   }
 
   function showControls() {
@@ -115,13 +110,9 @@
 
   addEventListener("hashchange", () => {
     // A link within the page keeps the filters.
-    if (!location.hash.includes("=") && document.getElementById(location.hash.slice(1))) {
-      place = location.hash.slice(1);
-      write();
-    } else {
-      read();
-      changed();
-    }
+    if (!location.hash.includes("=")) return write();
+    read();
+    return changed();
   });
 
   listen(show);
@@ -131,5 +122,6 @@
   runs.slice(1).forEach((run) => { run.open = false; });
   read();
   show();
-  if (place && location.hash.includes("&")) document.getElementById(place)?.scrollIntoView();
+  const [anchor] = location.hash.slice(1).split("&");
+  if (location.hash.includes("&")) document.getElementById(anchor)?.scrollIntoView();
 })();

@@ -16,6 +16,14 @@ window.symloss = (() => {
     return made;
   }
 
+  // The address holds an anchor and what the sections keep in it, as in #results&dataset=susy. Each has its own names.
+  function keepInAddress(names, entries) {
+    const others = location.hash.slice(1).split("&").filter((part) => part && !names.includes(part.split("=")[0]));
+    const own = new URLSearchParams(entries).toString().replaceAll("%2C", ",");
+    const hash = [...others, own].filter(Boolean).join("&");
+    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  }
+
   const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const property = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -33,6 +41,7 @@ window.symloss = (() => {
   // The colour itself where it contrasts enough with the ground, else mixed with white or black until it does.
   function colour(hex) {
     if (!/^#[0-9a-f]{6}$/i.test(hex)) return hex;
+    if (isDark() && hex === "#000000") return "#ffffff"; // ink
     const ground = channels(isDark() ? "#12161b" : "#ffffff");
     const towards = isDark() ? 255 : 0;
     let rgb = channels(hex);
@@ -52,7 +61,7 @@ window.symloss = (() => {
     const title = typeof given?.title === "string" ? { text: given.title } : given?.title;
     return {
       gridcolor: property("--grid"), zerolinecolor: property("--line"), linecolor: property("--line"),
-      automargin: true, fixedrange: true, ...given, title: { standoff: 8, ...title },
+      automargin: true, fixedrange: true, ...given, title: { standoff: 8, font: { size: 13 }, ...title },
     };
   }
 
@@ -126,5 +135,5 @@ window.symloss = (() => {
     addEventListener(event, () => { printing = state; repaint(); });
   }
 
-  return { data, element, draw, colour };
+  return { data, element, keepInAddress, draw, colour };
 })();

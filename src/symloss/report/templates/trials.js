@@ -52,7 +52,7 @@
       element("p", { class: "facts" }, ...facts.map(([name, text]) => element("span", {}, `${name} `, element("b", {}, text)))),
       strip(i),
       element("p", { class: "marks", "aria-hidden": "true" }, marks),
-      element("p", { class: "numbers" }, `${numbers.length} ${numbers.length === 1 ? "trial" : "trials"}: ${numbers.join(" ")}`),
+      element("p", { class: "scores" }, `${numbers.length} ${numbers.length === 1 ? "trial" : "trials"}: ${numbers.join(" ")}`),
     ];
   }
 
