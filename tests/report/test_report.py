@@ -41,7 +41,7 @@ class Tables(HTMLParser):
         while self.path and self.path.pop() != tag:
             pass  # elements without an end tag
         if tag == "td":
-            if "data-run" in self.place:
+            if self.cell[0] is not None:
                 key = (self.place["data-run"], self.place["data-scores"], self.place["title"], self.place["row"])
                 self.cells[(*key, self.headings[self.column])] = self.cell
             self.column += 1
