@@ -27,6 +27,19 @@ def explorer(tmp_path_factory):
     return write_explorer(tmp_path_factory.mktemp("explorer") / "explorer.html")
 
 
+@pytest.fixture(scope="module")
+def shared(visit_once, explorer):
+    return visit_once(explorer)
+
+
+@pytest.fixture
+def page(shared):
+    """The explorer as it opens, loaded once for all tests that leave no trace but in its controls."""
+    shared.locator("#reset").click()
+    settle(shared)
+    return shared
+
+
 def in_browser(page, loss, expression, scale=1.0, margin=0.0, **values):
     """Evaluate an expression of ``math``, ``loss`` and the values in the page."""
     names = ", ".join(values)
@@ -38,8 +51,7 @@ def in_browser(page, loss, expression, scale=1.0, margin=0.0, **values):
 
 
 @pytest.mark.parametrize(("scale", "margin"), [(1.0, 0.0), (2.5, 0.7)])
-def test_losses_slopes_and_sums_equal_the_library(visit, explorer, scale, margin):
-    page = visit(explorer)
+def test_losses_slopes_and_sums_equal_the_library(page, scale, margin):
     there, back = (torch.from_numpy(scale * (side * MARGINS - margin)) for side in (1, -1))
     for loss in LOSSES:
         found = in_browser(
@@ -52,8 +64,7 @@ def test_losses_slopes_and_sums_equal_the_library(visit, explorer, scale, margin
 
 
 @pytest.mark.parametrize(("pi", "pi_prime"), [(0.8, 0.3), (0.65, 0.0)])
-def test_decompositions_equal_theorems_1_and_3(visit, explorer, pi, pi_prime):
-    page = visit(explorer)
+def test_decompositions_equal_theorems_1_and_3(page, pi, pi_prime):
     quantiles = np.array(page.evaluate("symloss.data('explorer-data').quantiles"))
     positive, negative = quantiles + 1, quantiles - 1
     for theorem, decompose in (("ber", sl.theory.ber_decomposition), ("auc", sl.theory.auc_decomposition)):
@@ -69,8 +80,8 @@ def test_decompositions_equal_theorems_1_and_3(visit, explorer, pi, pi_prime):
             assert total == pytest.approx(parts.corrupted, rel=1e-9, abs=1e-12)
 
 
-def test_minimisers_and_symmetric_intervals_equal_the_library(visit, explorer):
-    page, etas = visit(explorer), np.array([0.05, 0.25, 0.5, 0.7, 0.95])
+def test_minimisers_and_symmetric_intervals_equal_the_library(page):
+    etas = np.array([0.05, 0.25, 0.5, 0.7, 0.95])
     for loss in LOSSES:
         found = in_browser(page, loss, "etas.map((eta) => math.minimiser(loss, eta))", etas=etas.tolist())
         claimed = loss.properties.minimiser(torch.from_numpy(etas)).numpy()
@@ -89,8 +100,7 @@ def cells(page, name):
     return dict(found.evaluate_all("all => all.map((cell) => [cell.dataset.verdict, cell.textContent])"))
 
 
-def test_verdicts_are_those_of_analyze_whatever_b_r_and_scale(visit, explorer):
-    page = visit(explorer, viewport={"width": 1280, "height": 900})
+def test_verdicts_are_those_of_analyze_whatever_b_r_and_scale(page):
     for loss in (sl.Sigmoid(), sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=4), sl.BarrierHinge()):
         for name, value in vars(loss).items():
             move(page, f"{loss.name}-{name}", value)
@@ -111,16 +121,23 @@ def test_verdicts_are_those_of_analyze_whatever_b_r_and_scale(visit, explorer):
     assert cells(page, "barrier_hinge")["symmetric"] == "on [−25, 25], K = 100"
 
 
-@pytest.mark.parametrize(("name", "margin"), [("hinge", -1.0), ("hinge", 0.5), ("unhinged", 0.5), ("sigmoid", 1.0)])
-def test_verdicts_with_a_margin(visit, explorer, name, margin):
-    page = visit(explorer)
+@pytest.mark.parametrize(
+    ("name", "margin", "symmetric", "radius"),
+    [
+        ("hinge", -1.0, "no", 0.0),
+        ("hinge", 0.5, "on [−1.5, 1.5], K = 3", 1.5),
+        ("unhinged", 0.5, "yes, K = 3", np.inf),
+        ("sigmoid", 1.0, "no", 0.0),
+    ],
+)
+def test_verdicts_with_a_margin(page, name, margin, symmetric, radius):
     move(page, "margin", margin)
     shown, loss = cells(page, name), sl.get_loss(name)
     report = sl.theory.analyze(sl.CallableLoss(lambda z: loss(z - margin)))
     for verdict in ("convex", "non_increasing", "bounded"):
         assert shown[verdict] == report.verdicts[verdict].answer
-    assert shown["symmetric"] == ("yes, K = 3" if name == "unhinged" else "no")
-    assert bool(report.symmetric) == (name == "unhinged")
+    assert shown["symmetric"] == symmetric
+    assert report.symmetric_interval[1] == pytest.approx(radius)
     assert shown["calibrated"] == ("for margin 0 only" if name == "sigmoid" else report.calibrated.answer)
     assert shown["auc_consistent"] == "for margin 0 only"
     assert "A margin keeps convexity" in page.locator("#verdict-note").inner_text()
@@ -138,7 +155,8 @@ def move(page, name, value):
 def curves(page, plot="loss"):
     """The named curves of a plot."""
     return page.locator(f"#plot-{plot} .plot-area").evaluate(
-        "area => Object.fromEntries(area.data.filter((trace) => trace.name).map(({ name, x, y }) => [name, [...x].map((at, i) => [at, y[i]])]))"
+        "area => Object.fromEntries(area.data.filter((trace) => trace.name)"
+        ".map(({ name, x, y }) => [name, [...x].map((at, i) => [at, y[i]])]))"
     )
 
 
@@ -157,8 +175,7 @@ PLOTS = ["loss", "sum", "slope", "risk", "minimiser", "ber", "auc"]
         ("pi_prime", 0.1, ["ber", "auc"]),
     ],
 )
-def test_each_slider_moves_its_plots_and_reset_undoes_it(visit, explorer, slider, value, plots):
-    page = visit(explorer)
+def test_each_slider_moves_its_plots_and_reset_undoes_it(page, slider, value, plots):
     before = {plot: curves(page, plot) for plot in PLOTS}
     page.locator(f"#{slider}").fill(f"{value}")
     settle(page)
@@ -174,8 +191,7 @@ def test_each_slider_moves_its_plots_and_reset_undoes_it(visit, explorer, slider
     assert "=" not in page.url
 
 
-def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(visit, explorer):
-    page = visit(explorer)
+def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(page):
     z, value = np.array(curves(page)["Logistic"]).T
     np.testing.assert_allclose(value, sl.Logistic()(torch.from_numpy(z)).numpy(), rtol=1e-12)
     page.locator("#plot-loss summary").click()
@@ -184,8 +200,7 @@ def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(visit, explorer):
     assert row.inner_text().split("\t")[:3] == ["0", "1", "0.693147"]
 
 
-def test_checkboxes_choose_losses_in_plots_tables_and_key(visit, explorer):
-    page = visit(explorer)
+def test_checkboxes_choose_losses_in_plots_tables_and_key(page):
     page.locator("input[value=hinge]").uncheck()
     page.locator("input[value=savage]").check()
     settle(page)
@@ -214,19 +229,12 @@ def test_the_address_keeps_a_view_and_refuses_nonsense(visit, explorer, tmp_path
 
 def test_everything_is_reached_and_moved_with_the_keyboard(visit, explorer):
     page = visit(explorer)
-    wanted = page.locator(
-        "input, button, summary:visible, .controls button, main > section .findings > .scroll"
-    ).count()
+    controls = "[...document.querySelectorAll('input, button, summary, .findings > .scroll')]"
+    visible = page.evaluate(f"{controls}.flatMap((control, i) => control.checkVisibility() ? [i] : [])")
     seen = set()
-    for _ in range(wanted + 10):
+    for _ in range(len(visible) + 5):
         page.keyboard.press("Tab")
-        seen.add(page.evaluate(
-            "[...document.querySelectorAll('input, button, summary, .findings > .scroll')].indexOf(document.activeElement)"
-        ))  # fmt: skip
-    visible = page.evaluate(
-        "[...document.querySelectorAll('input, button, summary, .findings > .scroll')]"
-        ".flatMap((e, i) => e.checkVisibility() ? [i] : [])"
-    )
+        seen.add(page.evaluate(f"{controls}.indexOf(document.activeElement)"))
     assert set(visible) <= seen
     page.locator("#eta").focus()
     page.keyboard.press("ArrowRight")
@@ -301,11 +309,13 @@ def test_losses_of_a_users_own(visit, tmp_path):
     assert page.locator(".losses label").all_inner_texts() == ["Tilted", "Misprinted (sampled)", "Wordy (sampled)"]
     for loss in (Tilted(a=2), Misprinted(), Wordy()):
         found = page.evaluate(
-            "([name, parameters, z]) => { const entry = symloss.data('explorer-data').losses.find((loss) => loss.name === name);"
-            "const loss = symloss.math.transformed(entry, parameters, 1, 0); return [z.map(loss.value), z.map(loss.slope)]; }",
+            "([name, parameters, z]) => {"
+            "const entry = symloss.data('explorer-data').losses.find((loss) => loss.name === name);"
+            "const loss = symloss.math.transformed(entry, parameters, 1, 0);"
+            "return [z.map(loss.value), z.map(loss.slope)]; }",
             [loss.name, list(vars(loss).values()), z.tolist()],
         )
-        exact = dict(rtol=1e-12) if isinstance(loss, Tilted) else dict(rtol=1e-3, atol=1e-3)
+        exact = {"rtol": 1e-12} if isinstance(loss, Tilted) else {"rtol": 1e-3, "atol": 1e-3}
         np.testing.assert_allclose(found[0], loss(torch.from_numpy(z)).numpy(), **exact)
         np.testing.assert_allclose(found[1], loss.derivative(torch.from_numpy(z)).numpy(), **exact)
     move(page, "tilted-a", 1.5)

@@ -7,7 +7,7 @@ JavaScript (``symloss.report.formulas``), its verdicts are those of ``symloss.th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +58,44 @@ _NOISE = (
 )
 _RANGES = {"b": (1.1, 200.0, 0.1, "slope of the barrier"), "r": (0.1, 50.0, 0.1, "half-width of the symmetric part")}
 
-_PLOTS = (
-    ("loss", "Loss l(z) against the margin z", "The loss of a margin z. What falls towards the right rewards right signs."),
-    ("sum", "Sum l(z) + l(-z) against z", "A symmetric loss is flat here: l(z) + l(−z) = K for every z. "
-     "The broad bands mark where a sum is constant, and so how far scores may reach before noise can do harm."),
-    ("slope", "Slope of the loss against z", "How hard a point pulls. A bounded loss lets go of points far on the wrong side; "
-     "the barrier hinge pushes scores back into its symmetric part."),
-    ("risk", "Conditional risk against the score z", "The expected loss η l(z) + (1 − η) l(−z) of giving the score z to a "
-     "point that is positive with probability η. Dots mark the lowest risk, if a finite score reaches it."),
-    ("minimiser", "Minimiser of the conditional risk against eta", "The best score for each η. A curve that climbs steadily can be turned "
-     "back into a probability; a step says only which class is likelier. Symmetric losses give steps (theorem 8). "
-     "What leaves the plot has no finite best score."),
-    ("ber", "Excess terms of theorem 3 as the noise grows", "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x. "
-     "For a symmetric loss both are one line, so noise cannot change which scores are best."),
-    ("auc", "Excess terms of theorem 1 as the noise grows", "AUC (theorem 1), drawn the same way. Pairs differ by more than single scores, so a sum "
-     "that is constant on an interval needs a wider one."),
-)  # fmt: skip
+# What a plot shows, for who cannot see it, and what to look for in it.
+_PLOTS = {
+    "loss": (
+        "Loss l(z) against the margin z",
+        "The loss of a margin z. What falls towards the right rewards right signs.",
+    ),
+    "sum": (
+        "Sum l(z) + l(-z) against z",
+        "A symmetric loss is flat here: l(z) + l(−z) = K for every z. The broad bands mark where a sum is constant, and "
+        "so how far scores may reach before noise can do harm.",
+    ),
+    "slope": (
+        "Slope of the loss against z",
+        "How hard a point pulls. A bounded loss lets go of points far on the wrong side; the barrier hinge pushes "
+        "scores back into its symmetric part.",
+    ),
+    "risk": (
+        "Conditional risk against the score z",
+        "The expected loss η l(z) + (1 − η) l(−z) of giving the score z to a point that is positive with probability "
+        "η. Dots mark the lowest risk, if a finite score reaches it.",
+    ),
+    "minimiser": (
+        "Minimiser of the conditional risk against eta",
+        "The best score for each η. A curve that climbs steadily can be turned back into a probability; a step says "
+        "only which class is likelier. Symmetric losses give steps (theorem 8). What leaves the plot upright at 1/2 "
+        "has no finite best score.",
+    ),
+    "ber": (
+        "Excess terms of theorem 3 as the noise grows",
+        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x. For a symmetric loss "
+        "both are one line, so noise cannot change which scores are best.",
+    ),
+    "auc": (
+        "Excess terms of theorem 1 as the noise grows",
+        "AUC (theorem 1), drawn the same way. Pairs differ by more than single scores, so a sum that is constant on an "
+        "interval needs a wider one.",
+    ),
+}
 
 
 def explorer_section(losses: Sequence[LossLike] | None = None) -> Section:
@@ -108,7 +130,7 @@ def explorer_section(losses: Sequence[LossLike] | None = None) -> Section:
             entries=entries,
             shown=shown,
             groups=_groups(chosen),
-            plots=[plot(f"plot-{name}", description, caption) for name, description, caption in _PLOTS],
+            plots=[plot(f"plot-{name}", *words) for name, words in _PLOTS.items()],
             reports=reports,
             points=_POINTS,
             symmetry=_symmetry,
@@ -156,7 +178,7 @@ def _default_losses() -> list[Loss]:
 
 def _numbers(loss: Loss) -> dict[str, float]:
     """The parameters of a loss that are numbers."""
-    return {name: value for name, value in vars(loss).items() if is_dataclass(loss) and isinstance(value, int | float)}
+    return {name: value for name, value in vars(loss).items() if isinstance(value, int | float)}
 
 
 def _parameters(loss: Loss) -> list[Slider]:
@@ -171,13 +193,13 @@ def _parameters(loss: Loss) -> list[Slider]:
 
 def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
     """The sliders: a heading, a hint, and which."""
-    own = [(loss.title, "", _parameters(loss)) for loss in losses if _numbers(loss)]
+    transformation = "Draws l(scale · (z − margin)). A scale keeps every verdict; a margin mostly breaks symmetry."
     return [
-        *own,
-        ("Every loss", "Draws l(scale · (z − margin)). A scale keeps every verdict; a margin mostly breaks symmetry.", _TRANSFORMATION),
+        *((loss.title, "", _parameters(loss)) for loss in losses if _numbers(loss)),
+        ("Every loss", transformation, _TRANSFORMATION),
         ("Conditional risk", "", _PROBABILITY),
         ("Noise", "", _NOISE),
-    ]  # fmt: skip
+    ]
 
 
 def _styles(names: Sequence[str]) -> list[dict[str, str]]:
@@ -192,7 +214,7 @@ def _styles(names: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _entry(loss: Loss, style: dict[str, str]) -> dict[str, Any]:
-    entry = {"name": loss.name, "title": loss.title, "parameters": list(_numbers(loss)), **style}
+    entry: dict[str, Any] = {"name": loss.name, "title": loss.title, "parameters": list(_numbers(loss)), **style}
     if _formula(loss) is None:
         z = torch.from_numpy(_SAMPLES)
         values, slopes = loss(z).detach(), loss.derivative(z).detach()
