@@ -26,7 +26,10 @@ PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
-          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.runner", "symloss.tabular"]  # fmt: skip
+          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.runner", "symloss.tabular",
+          "symloss.report.page", "symloss.report.formulas", "symloss.report.explorer", "symloss.report.facts",
+          "symloss.report.content", "symloss.report.data", "symloss.report.tables", "symloss.report.summary",
+          "symloss.report.report"]  # fmt: skip
 
 
 def public_objects():
@@ -118,6 +121,7 @@ ORDER = [
     "datasets",
     "paper",
     "tabular",
+    "report",
     "cli",
     "__main__",
 ]

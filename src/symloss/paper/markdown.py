@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from symloss.paper.compare import ComparedCell, Summary, summarise, summarise_parts
-from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
+from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, score_text, single_dataset_families
 
 SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 
@@ -102,14 +102,14 @@ def _texts(cells: Sequence[ComparedCell | None], text: Callable[[ComparedCell], 
 
 
 def _ours(cell: ComparedCell) -> str:
-    text = f"{cell.mean:.1f}" + ("" if cell.se is None else f" ({cell.se:.1f})")
+    text = score_text(cell.mean, cell.se)
     return f"**{text}**" if cell.bold else text
 
 
 def _papers(cell: ComparedCell) -> str:
     if cell.paper_mean is None:
         return ""
-    text = f"{cell.paper_mean:.1f} ({cell.paper_se:.1f})"
+    text = score_text(cell.paper_mean, cell.paper_se)
     return f"**{text}**" if cell.paper_bold else text
 
 

@@ -295,6 +295,34 @@ def read_cells(folder: Path) -> Results:
     return results
 
 
+def read_results(folder: Path) -> Results:
+    """Read a folder of which something is to be shown: there must be a whole result in it.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such folder, or no whole result in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         read_results(Path(folder))
+    ...     except ValueError as error:
+    ...         print(str(error).removeprefix(folder))
+     holds no results (files such as spambase_pi0.65_0.45.json)
+    """
+    found = read_cells(folder)
+    if not found.cells:
+        if found.damaged:
+            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, found.damaged))}")
+        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
+        hint = f"; its folders {', '.join(inside)} do" if inside else ""
+        raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
+    return found
+
+
 def _cell(content: Any) -> Cell:
     if not isinstance(content, dict) or "format" not in content:
         raise ValueError("it is not a result of symloss (it has no format)")

@@ -115,3 +115,14 @@ def loss_heading(loss: str) -> str:
     if loss in LOSSES:
         return LOSSES[loss]
     return get_loss(loss).title if loss in list_losses() else loss.rpartition(":")[2]
+
+
+def score_text(mean: float, se: float | None) -> str:
+    """Return a mean and its standard error as the paper prints them.
+
+    Examples
+    --------
+    >>> score_text(77.94, 0.4), score_text(77.94, None)
+    ('77.9 (0.4)', '77.9')
+    """
+    return f"{mean:.1f}" + ("" if se is None else f" ({se:.1f})")

@@ -50,7 +50,8 @@ def as_function(loss: Loss) -> Function:
 
     def function(z: Array) -> Array:
         with torch.no_grad():
-            values: Array = loss(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
+            # Not loss(...): what records a gradient costs more than the values.
+            values: Array = loss._checked_value(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
         return values
 
     return function

@@ -1,0 +1,149 @@
+"""The cells and curves of a report as its scripts read them: a list for each property, names as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from symloss.paper.compare import loss_order, noise_text
+from symloss.paper.figures import loss_styles
+from symloss.paper.results import OBJECTIVES
+from symloss.paper.score_tables import SCORES, loss_heading
+from symloss.report.content import Run, ScoredCell, Scoring
+
+DECIMALS = 4  # of means, as in the result files
+CURVE_DECIMALS = 2  # finer than a screen
+SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
+           "*": "star", "h": "hexagon"}  # fmt: skip
+FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Objective", "loss": "Loss", "scores": "Scores"}
+
+
+class Placed(NamedTuple):
+    """A cell, and the run and scoring that it is of.
+
+    Examples
+    --------
+    >>> Placed._fields
+    ('run', 'scoring', 'cell')
+    """
+
+    run: Run
+    scoring: Scoring
+    cell: ScoredCell
+
+
+def placed_cells(runs: Iterable[Run]) -> Iterator[Placed]:
+    """Yield all cells in the order of the report; a cell's number is its place here.
+
+    Examples
+    --------
+    >>> list(placed_cells([]))
+    []
+    """
+    for run in runs:
+        for scoring in run.scorings:
+            for cell in scoring.cells:
+                yield Placed(run, scoring, cell)
+
+
+def filter_values(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """Return what cells can be chosen by, and the values of each: a name, and the title that is shown.
+
+    Examples
+    --------
+    >>> list(filter_values([]))
+    ['run', 'dataset', 'objective', 'loss', 'scores']
+    """
+    placed = list(placed_cells(runs))
+    cells = [place.cell.compared for place in placed]
+    objectives = {cell.objective for cell in cells}
+    return {
+        "run": {run.name: run.name for run in runs},
+        "dataset": {cell.dataset: cell.dataset for cell in cells},
+        "objective": {objective: SCORES[objective] for objective in OBJECTIVES if objective in objectives},
+        "loss": {loss: loss_heading(loss) for loss in sorted({cell.loss for cell in cells}, key=loss_order)},
+        "scores": {place.scoring.way: place.scoring.way for place in placed},
+    }
+
+
+def report_data(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return all that the scripts of a report need.
+
+    Examples
+    --------
+    >>> sorted(report_data([]))
+    ['cells', 'curves', 'names', 'noises', 'styles', 'titles']
+    """
+    values = filter_values(runs)
+    names = {key: list(titles) for key, titles in values.items()}
+    cells = [place.cell.compared for place in placed_cells(runs)]
+    noises = sorted({(cell.pi, cell.pi_prime) for cell in cells}, key=lambda noise: (noise[1] - noise[0], -noise[0]))
+    styles = loss_styles(names["loss"])
+    return {
+        "names": names,
+        "titles": {key: list(titles.values()) for key, titles in values.items()},
+        "noises": [noise_text(*noise) for noise in noises],
+        "styles": [
+            {"colour": styles[loss]["color"], "symbol": SYMBOLS[styles[loss]["marker"]]} for loss in names["loss"]
+        ],
+        "cells": _columns(_cell_row(place, names, noises) for place in placed_cells(runs)),
+        "curves": _columns(_curve_rows(runs, names, noises)),
+    }
+
+
+def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[float, float]]) -> dict[str, Any]:
+    cell = place.cell.compared
+    return {
+        "run": names["run"].index(place.run.name),
+        "scores": names["scores"].index(place.scoring.way),
+        "dataset": names["dataset"].index(cell.dataset),
+        "objective": names["objective"].index(cell.objective),
+        "noise": noises.index((cell.pi, cell.pi_prime)),
+        "loss": names["loss"].index(cell.loss),
+        "mean": round(cell.mean, DECIMALS),
+        "se": _rounded(cell.se),
+        "bold": cell.bold,
+        "paper_mean": cell.paper_mean,
+        "paper_se": cell.paper_se,
+        "paper_bold": cell.paper_bold,
+        "difference": _rounded(cell.difference),
+        "z": _rounded(cell.z),
+        "trials": place.cell.trials,
+    }
+
+
+def _curve_rows(
+    runs: Sequence[Run], names: dict[str, list[str]], noises: list[tuple[float, float]]
+) -> Iterator[dict[str, Any]]:
+    for number, run in enumerate(runs):
+        for scoring in run.scorings:
+            for result in scoring.results:
+                errors = result.further_curves.get("se", {})
+                for objective, losses in result.curves.items():
+                    for loss, curve in losses.items():
+                        error = errors.get(objective, {}).get(loss)
+                        yield {
+                            "run": number,
+                            "scores": names["scores"].index(scoring.way),
+                            "dataset": names["dataset"].index(result.dataset),
+                            "objective": names["objective"].index(objective),
+                            "noise": noises.index((result.pi, result.pi_prime)),
+                            "loss": names["loss"].index(loss),
+                            "mean": [round(value, CURVE_DECIMALS) for value in curve],
+                            "se": error and [round(value, CURVE_DECIMALS) for value in error],
+                        }
+
+
+def _columns(rows: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    return columns
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DECIMALS)
+
+
+__all__ = ["FILTERS", "Placed", "filter_values", "placed_cells", "report_data"]

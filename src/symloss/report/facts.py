@@ -1,0 +1,66 @@
+"""How a run was made, as far as its result files say: settings, versions, device and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from symloss.paper.results import Cell, cell_path
+
+
+def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
+    """Return how a run was made, a title and every value that its cells have; files do not say when they were made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from symloss.paper.results import write_cell
+    >>> cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_cell(Path(folder), cell)
+    ...     facts = run_facts(Path(folder), [cell])
+    >>> facts["trials"], facts["computing time"]
+    (['2'], ['not recorded'])
+    """
+    files = [cell_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
+    seconds = sum(result.seconds for result in results)
+    packages = dict.fromkeys(name for result in results for name in result.versions)
+    facts = {
+        "protocol": _distinct(result.protocol for result in results),
+        "trials": _distinct(result.trials for result in results),
+        "seed": _distinct(result.seed for result in results),
+        "settings": _distinct(_settings_text(result.settings) for result in results),
+        "device": _distinct(result.device for result in results),
+        "computing time": [_duration(seconds)] if seconds else [],
+        **{name: _distinct(result.versions.get(name, "") for result in results) for name in packages},
+        "when": [f"not recorded; files last changed on {_day(max(path.stat().st_mtime for path in files))}"],
+    }
+    return {name: values or ["not recorded"] for name, values in facts.items()}
+
+
+def _distinct(values: Iterable[object]) -> list[str]:
+    return [text for text in dict.fromkeys(map(str, values)) if text]
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in settings.items())
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(map(_value_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _day(timestamp: float) -> str:
+    return datetime.fromtimestamp(timestamp, tz=UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,168 @@
+"""The skeleton of a page: one HTML file with its style, scripts, data and Plotly, that asks the network for nothing.
+
+A page is a title and sections. A section brings its HTML, the data its script reads and the script itself, which finds
+these in ``window.symloss`` (``templates/page.js``)::
+
+    symloss.data(id)                      the data given under that id
+    symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colours
+                                          of the theme, again when the theme changes, with its numbers as a table below
+    symloss.element(tag, attributes, ...children)   a new HTML element
+    symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
+    symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme
+
+``plot`` gives the HTML of one such figure and ``scrolling`` that of a wide table. A Plotly figure made in Python goes
+into ``data`` as ``json.loads(figure.to_json())``. All numbers of ``data`` must be finite (JSON has no others).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a page.
+
+    Parameters
+    ----------
+    id : str
+        Its anchor.
+    title : str
+        Its heading, also the text of its link in the navigation.
+    html : Markup
+        What stands below the heading; ``Markup`` says that it is HTML already.
+    data : mapping of str to JSON data
+        What the script reads by ``symloss.data(id)``.
+    script, style : str
+        JavaScript, run once the page is there, and CSS.
+
+    Examples
+    --------
+    >>> Section("results", "Results", Markup("<p>All good.</p>")).title
+    'Results'
+    """
+
+    id: str
+    title: str
+    html: Markup
+    data: Mapping[str, Any] = field(default_factory=dict)
+    script: str = ""
+    style: str = ""
+
+
+def render_page(title: str, sections: Sequence[Section], lead: str = "", footer: str = "") -> str:
+    """Return a self-contained HTML page.
+
+    Parameters
+    ----------
+    title : str
+        The title of the document and its first heading.
+    sections : sequence of Section
+        The sections, in order; with more than one, the page starts with links to them.
+    lead, footer : str
+        A sentence below the title, and one at the end of the page.
+
+    Examples
+    --------
+    >>> page = render_page("Losses", [Section("one", "One", Markup("<p>1 &lt; 2</p>"))])
+    >>> page.startswith("<!doctype html>"), '<p>1 &lt; 2</p>' in page
+    (True, True)
+    """
+    if len({section.id for section in sections}) < len(sections):
+        raise ValueError(f"sections need ids of their own, got {', '.join(section.id for section in sections)}")
+    return render(
+        "page.html.j2",
+        title=title,
+        lead=lead,
+        footer=footer,
+        sections=sections,
+        style=[source("page.css"), *(section.style for section in sections)],
+        scripts=[_plotly(), source("page.js"), *(section.script for section in sections)],
+    )
+
+
+def plot(id: str, description: str, caption: str) -> Markup:
+    """Return the place of a figure that ``symloss.draw`` fills: ``description`` for who cannot see it, then a caption.
+
+    Examples
+    --------
+    >>> print(plot("curves", "Curves of two losses", "Both fall."))
+    <figure id="curves" class="plot">
+    ...
+    """
+    return render("plot.html.j2", id=id, description=description, caption=caption)
+
+
+def scrolling(label: str, html: Markup) -> Markup:
+    """Return HTML that may be wider than the page in a box that scrolls, by keyboard too; ``label`` names the box.
+
+    Examples
+    --------
+    >>> print(scrolling("Scores", Markup("<table></table>")))
+    <div class="scroll" role="region" aria-label="Scores" tabindex="0"><table></table></div>
+    """
+    return Markup('<div class="scroll" role="region" aria-label="{}" tabindex="0">{}</div>').format(label, html)
+
+
+def render(template: str, **values: Any) -> Markup:
+    """Return a template of this package with the values in it, escaped unless they are ``Markup``.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in render("plot.html.j2", id="x", description="y", caption="<b>")
+    True
+    """
+    return Markup(_environment().get_template(template).render(values))
+
+
+def source(name: str) -> str:
+    """Return the text of a style sheet or script of this package.
+
+    Examples
+    --------
+    >>> "symloss" in source("page.js")
+    True
+    """
+    environment = _environment()
+    assert environment.loader
+    return environment.loader.get_source(environment, name)[0]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("symloss.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["as_data"] = _as_data
+    environment.filters["as_script"] = _as_script
+    return environment
+
+
+def _as_data(value: Any) -> Markup:
+    """JSON that cannot end the element it stands in."""
+    return Markup(json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
+
+
+def _as_script(text: str) -> Markup:
+    """A script or style sheet as it is, unless it would end the element it stands in."""
+    if "</script" in text.lower() or "</style" in text.lower():
+        raise ValueError("a script or style sheet of the page must not hold an end tag of its own element")
+    return Markup(text)
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())

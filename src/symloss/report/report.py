@@ -1,0 +1,106 @@
+"""The report of results: one HTML file, ours beside the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from symloss import __version__
+from symloss.paper.files import write_whole
+from symloss.report.content import Run, read_runs
+from symloss.report.data import FILTERS, filter_values, report_data
+from symloss.report.explorer import explorer_section
+from symloss.report.page import Section, plot, render, render_page, source
+from symloss.report.summary import summary_section
+from symloss.report.tables import LIMITS, shown_tables
+
+SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what those before it have made
+
+
+def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
+    """Write the report of some folders of results into an HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+        Folders of result files, such as ``symloss reproduce`` writes; the paper need not have their cells.
+    path : Path
+        The file to write.
+
+    Returns
+    -------
+    list of Run
+        What is in the report; each run names the files that were damaged and are left out.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a folder is missing, or holds no whole result.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from symloss.paper.results import Cell, write_cell
+    >>> cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_cell(Path(folder) / "results", cell)
+    ...     (run,) = write_report([Path(folder) / "results"], Path(folder) / "report.html")
+    ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
+    True
+    """
+    runs = read_runs(folders)
+    write_whole(path, report_html(runs))
+    return runs
+
+
+def report_html(runs: Sequence[Run]) -> str:
+    """Return the report of some runs as a page of HTML.
+
+    Examples
+    --------
+    >>> report_html([]).startswith("<!doctype html>")
+    True
+    """
+    now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return render_page(
+        "Results beside the paper's",
+        [summary_section(runs), results_section(runs), _explorer()],
+        lead="Learning from corrupted labels with symmetric losses: "
+        f"{', '.join(run.name for run in runs)}. Written by symloss {__version__} on {now}.",
+    )
+
+
+def results_section(runs: Sequence[Run]) -> Section:
+    """Return the section of filters, figures and tables.
+
+    Examples
+    --------
+    >>> results_section([]).id
+    'results'
+    """
+    values = filter_values(runs)
+    scorings = [scoring for run in runs for scoring in run.scorings]
+    html = render(
+        "results.html.j2",
+        filters={key: (FILTERS[key], titles) for key, titles in values.items() if len(titles) > 1},
+        published=any(cell.paper_mean is not None for scoring in scorings for cell in scoring.compared),
+        curves=any(result.curves for scoring in scorings for result in scoring.results),
+        runs=list(zip(runs, shown_tables(runs), strict=True)),
+        numbers={key: {name: number for number, name in enumerate(titles)} for key, titles in values.items()},
+        objectives=values["objective"],
+        limits=LIMITS,
+        plot=plot,
+    )
+    script = "\n".join(map(source, SCRIPTS))
+    return Section("results", "Results", html, {"report-data": report_data(runs)}, script, source("results.css"))
+
+
+@cache
+def _explorer() -> Section:
+    """The explorer, which is the same in every report."""
+    return explorer_section()
+
+
+__all__ = ["report_html", "results_section", "write_report"]

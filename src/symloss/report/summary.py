@@ -1,0 +1,119 @@
+"""The summary of a report: how well all runs agree with the paper, and how each was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from symloss.paper.compare import Summary, summarise, summarise_parts
+from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
+from symloss.paper.score_tables import FAMILIES, SCORES
+from symloss.report.content import PUBLISHED_WAY, Run, Scoring
+from symloss.report.page import Section, render
+
+COLUMNS = ("cells", "compared", *SUMMARY_COLUMNS[2:3], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
+
+
+class Line(NamedTuple):
+    """A line of a table of agreement: a run, which part of it or how it is scored, and a text for each column.
+
+    Examples
+    --------
+    >>> Line("uci-matched", "AUC", ("252",)).of
+    'AUC'
+    """
+
+    name: str
+    of: str
+    texts: tuple[str, ...]
+
+
+def summary_section(runs: Sequence[Run]) -> Section:
+    """Return the section at the top of a report.
+
+    Examples
+    --------
+    >>> summary_section([]).title
+    'Summary'
+    """
+    html = render(
+        "summary.html.j2",
+        figures=key_figures(total(runs)),
+        several=len(runs) > 1,
+        columns=COLUMNS,
+        lines=[
+            Line(run.name, scoring.way if len(run.scorings) > 1 else "", _texts(summarise(scoring.compared)))
+            for run in runs
+            for scoring in run.scorings
+        ],
+        parts=[line for run in runs for line in _parts(run.name, run.scorings[0])],
+        published=total(runs).compared > 0,
+        runs=runs,
+    )
+    return Section("summary", "Summary", html)
+
+
+def total(runs: Sequence[Run]) -> Summary:
+    """Return the summary of the cells of all runs, scored as published.
+
+    Examples
+    --------
+    >>> total([]).cells
+    0
+    """
+    # With the run in the family's name, rows of two runs that are alike stay two rows.
+    return summarise(
+        [
+            replace(cell, family=f"{run.name}: {cell.family}")
+            for run in runs
+            for scoring in run.scorings
+            if scoring.way == PUBLISHED_WAY
+            for cell in scoring.compared
+        ]
+    )
+
+
+def key_figures(summary: Summary) -> list[tuple[str, str]]:
+    """Return the figures of a summary that matter most, each with what it is; those that do not exist are left out.
+
+    Examples
+    --------
+    >>> key_figures(summarise([]))
+    [('0', 'cells of ours')]
+    """
+    figures = [(f"{summary.cells:,}", "cells of ours")]
+    if summary.rms_difference is not None:
+        figures += [
+            (f"{summary.compared:,}", "of them published"),
+            (f"{summary.rms_difference:.2f}", "points rms difference"),
+            (f"{summary.share_within_1_5:.1%}", "within 1.5 points"),
+            (f"{summary.share_within_3:.1%}", "within 3 points"),
+        ]
+    if summary.best_loss_of:
+        figures += [
+            (f"{summary.best_loss_agree / summary.best_loss_of:.1%}", "rows whose best loss agrees"),
+            (f"{summary.boldface_agree / summary.boldface_of:.1%}", "cells whose boldface agrees"),
+        ]
+    return figures
+
+
+def _parts(name: str, scoring: Scoring) -> list[Line]:
+    """Return the lines of families, objectives and noise rates, where there are several."""
+    titles = FAMILIES | SCORES
+    return [
+        Line(name, titles.get(of, of), _texts(summary))
+        for part, summaries in summarise_parts(scoring.compared).items()
+        if part != "all" and len(summaries) > 1
+        for of, summary in summaries.items()
+    ]
+
+
+def _texts(summary: Summary) -> tuple[str, ...]:
+    _, compared, rms, *others = summary_texts("", summary)
+    near = (summary.share_within_1_5, summary.share_within_3)
+    shares = ("-" if share is None else f"{share:.1%}" for share in near)
+    return (f"{summary.cells:,}", compared, rms, *shares, *others)
+
+
+__all__ = ["COLUMNS", "Line", "key_figures", "summary_section", "total"]

@@ -1,0 +1,248 @@
+"""The report in a browser: filters, trials, figures, keyboard, phones, and no JavaScript."""
+
+import json
+import re
+
+import pytest
+
+from symloss.paper.results import Cell, write_cell
+from symloss.report.report import write_report
+
+COUNT = re.compile(r"([\d,]+) of ([\d,]+) cells shown")
+
+
+def counts(page):
+    return [int(number.replace(",", "")) for number in COUNT.fullmatch(page.locator(".shown").inner_text()).groups()]
+
+
+def tick(page, key, *names):
+    """Open a filter, choose some of its values, and close it."""
+    page.locator(f".filter[data-key={key}] summary").click()
+    for name in names:
+        page.locator(f".filter[data-key={key}]").get_by_label(name, exact=True).check()
+    page.keyboard.press("Escape")
+
+
+def visible_cells(page):
+    """Cells of tables that are not hidden, folded up or not."""
+    return page.evaluate("[...document.querySelectorAll('td[data-cell]')].filter(td => !td.closest('[hidden]')).length")
+
+
+def traces(page, figure):
+    """The names of what a figure shows, or None where it is hidden."""
+    return page.evaluate(
+        """id => { const figure = document.getElementById(id);
+          return figure.hidden ? null : figure.querySelector(".plot-area").data.map(t => t.name).filter(Boolean); }""",
+        figure,
+    )
+
+
+def test_everything_is_there_at_first(visit, report):
+    page = visit(report)
+    assert counts(page) == [1856, 1856]
+    assert visible_cells(page) == 1856
+    assert len(traces(page, "noise-ber")) == 14  # seven losses, ours and the paper's
+    assert (
+        page.evaluate("document.querySelector('#scatter .plot-area').data.flatMap(t => t.name ? t.x : []).length")
+        == 1568
+    )
+    assert "1,568 cells, rms difference" in page.locator("#scatter figcaption").inner_text()
+
+
+def test_filters_choose_cells_of_tables_and_figures(visit, small_report):
+    page = visit(small_report)
+    assert counts(page) == [336, 336]
+    tick(page, "dataset", "susy", "cat")
+    assert counts(page) == [168, 336]
+    assert visible_cells(page) == 168
+    tick(page, "run", "uci-matched", "uci-printed")
+    assert counts(page)[0] == visible_cells(page) == 112
+    assert page.locator("#noise-of option").all_inner_texts() == ["uci-matched: susy", "uci-printed: susy"]
+    assert page.locator("#epochs-of option").count() == 0
+    assert page.locator(".none-epochs").is_visible()
+    tick(page, "objective", "AUC")
+    assert traces(page, "noise-ber") is None
+    tick(page, "loss", "Hinge", "Barrier")
+    assert counts(page)[0] == visible_cells(page) == 16
+    assert traces(page, "noise-auc") == ["Barrier", "Barrier, paper", "Hinge", "Hinge, paper"]
+    assert traces(page, "scatter") == ["Barrier", "Hinge"]
+    headings = page.locator("table.scores:visible").first.locator("thead th:visible").all_inner_texts()
+    assert headings == ["data set", "Barrier", "Hinge"]
+    page.locator(".filters button").click()
+    assert counts(page) == [336, 336]
+    assert "#" not in page.url
+    tick(page, "run", "cifar10")
+    tick(page, "dataset", "susy")
+    assert counts(page)[0] == visible_cells(page) == 0
+    page.get_by_role("button", name="Reset the filters").click()
+    assert counts(page)[0] == 336
+
+
+def test_the_address_keeps_the_filters(visit, small_report):
+    page = visit(small_report)
+    tick(page, "dataset", "horse", "cat")
+    tick(page, "loss", "Sigmoid")
+    assert page.url.endswith("#dataset=cat&dataset=horse&loss=sigmoid")
+    page.locator(".page-nav a", has_text="Results").click()
+    page.wait_for_url("**#results&dataset=cat&dataset=horse&loss=sigmoid")
+    page.reload()
+    assert counts(page)[0] == visible_cells(page) == 16
+    assert page.locator(".filter[data-key=dataset] .filter-chosen").inner_text() == "cat, horse"
+    page.goto(small_report.as_uri() + "#dataset=nonsense&run=uci-printed&other=1&loss=%C3")
+    page.locator(".shown", has_text="112 of 336").wait_for()
+
+
+def test_other_scores(visit, small_report):
+    page = visit(small_report)
+    tick(page, "scores", "dropout off, last epoch")
+    assert counts(page) == [112, 112]
+    assert visible_cells(page) == 112
+    assert page.locator("#epochs-of option").all_inner_texts() == ["cifar10: cat", "cifar10: horse"]
+    tick(page, "scores", "dropout off, epoch chosen on corrupted labels")
+    assert counts(page) == [112, 112]
+    assert page.locator(".none-epochs").is_visible()  # curves end at the last epoch, whichever is chosen
+
+
+def shown_trials(page):
+    text = page.locator("#trials .scores").inner_text()
+    return [float(number) for number in text.split(": ")[1].split()]
+
+
+def cell_of(page, title, row, loss):
+    """A cell of the first run by what a reader sees."""
+    table = page.locator(".score-table", has=page.get_by_role("heading", name=title, exact=True)).first
+    headings = table.locator("thead th").all_inner_texts()
+    line = table.locator(f"tbody tr:has(th:text-is('{row}'))")
+    return line.locator(f":scope > :nth-child({headings.index(loss) + 1})")
+
+
+def test_hover_focus_and_tap_show_the_trials_of_the_result_file(visit, small_report, results):
+    title = "UCI and LIBSVM: AUC, (π, π') = (0.65, 0.45)"
+    scores = json.loads((results / "uci-matched/susy_pi0.65_0.45.json").read_text())["scores"]["auc"]
+    page = visit(small_report)
+    cell = cell_of(page, title, "susy", "Hinge")
+    cell.hover()
+    assert shown_trials(page) == [round(score, 2) for score in scores["hinge"]]
+    assert page.locator("#trials circle").count() == 20
+    assert cell.get_attribute("aria-describedby") == "trials"
+    page.keyboard.press("Escape")
+    assert page.locator("#trials").is_hidden()
+    cell.focus()
+    page.keyboard.press("ArrowRight")
+    assert shown_trials(page) == [round(score, 2) for score in scores["squared"]]
+    page.keyboard.press("Home")
+    assert shown_trials(page) == [round(score, 2) for score in scores["barrier_hinge"]]
+    page.keyboard.press("Escape")
+    assert page.locator("#trials").is_hidden()
+
+    phone = visit(small_report, viewport={"width": 390, "height": 844}, has_touch=True)
+    cell_of(phone, title, "susy", "Savage").tap()
+    assert shown_trials(phone) == [round(score, 2) for score in scores["savage"]]
+    phone.locator("#tables").tap()
+    assert phone.locator("#trials").is_hidden()
+
+
+def test_the_trials_stay_while_they_are_pointed_at(visit, small_report):
+    page = visit(small_report)
+    page.locator("td[data-cell]").first.hover()
+    page.locator("#trials .scores").hover()
+    page.wait_for_timeout(400)
+    assert page.locator("#trials").is_visible()
+    page.locator("#tables").hover()
+    page.locator("#trials").wait_for(state="hidden")
+
+
+def test_epochs_at_a_noise_that_is_chosen(visit, small_report, results):
+    page = visit(small_report)
+    page.locator("#epochs-of").select_option("cifar10: horse")
+    page.locator("#epochs-noise").select_option("(0.7, 0.4)")
+    curve = json.loads((results / "cifar10/horse_pi0.70_0.40.json").read_text())["curves"]["auc"]["sigmoid"]
+    drawn = page.evaluate(
+        "document.querySelector('#epochs-auc .plot-area').data.find(trace => trace.name === 'Sigmoid').y"
+    )
+    assert drawn == pytest.approx(curve, abs=0.0051)
+    page.locator("#epochs-auc summary").click()
+    assert page.locator("#epochs-auc tbody tr").count() == 50
+
+
+def test_the_keyboard_reaches_every_control(visit, small_report):
+    page = visit(small_report)
+    page.evaluate("document.querySelectorAll('#explorer').forEach(section => section.remove())")  # has tests of its own
+    wanted = page.evaluate(
+        """() => { const controls = [...document.querySelectorAll("a, button, select, summary, [tabindex='0']")];
+          window.wanted = controls.filter(control => control.checkVisibility());
+          return wanted.length; }"""
+    )
+    assert wanted > 30
+    page.locator(".skip").focus()
+    for _ in range(wanted + 20):
+        page.evaluate("document.activeElement.reached = true")
+        page.keyboard.press("Tab")
+    assert (
+        page.evaluate("wanted.filter(control => !control.reached).map(control => control.outerHTML.slice(0, 200))")
+        == []
+    )
+
+
+def test_a_filter_by_keyboard(visit, small_report):
+    page = visit(small_report)
+    page.locator(".filter[data-key=objective] summary").focus()
+    for key in ("Enter", "Tab", "Tab", "Space"):
+        page.keyboard.press(key)
+    assert counts(page)[0] == 168
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Objective AUC"
+    assert page.locator(".filter[open]").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_body_does_not_scroll_sideways(visit, small_report, width):
+    page = visit(small_report, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.locator(".filter[data-key=scores] summary").click()
+    page.locator("td[data-cell]").nth(6).focus()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_without_javascript(visit, small_report):
+    page = visit(small_report, java_script_enabled=False)
+    assert page.locator("td[data-cell]:visible").count() == 336 + 224
+    cell = page.locator("tr:has(th:text-is('susy')) td").first
+    assert re.fullmatch(r"72\.2 \(0\.4\)\s*71\.3 \(0\.4\)\s*\+0\.9", cell.inner_text())
+    for hidden in (".filters", ".figures", "#trials", "#theme"):
+        assert page.locator(hidden).is_hidden()
+    assert page.locator("#results noscript p").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessibility(visit, small_report, axe, theme):
+    page = visit(small_report, color_scheme=theme)
+    page.evaluate("document.querySelectorAll('#explorer').forEach(section => section.remove())")  # has tests of its own
+    tick(page, "run", "uci-printed")  # with all seven colours
+    page.locator(".filter[data-key=dataset] summary").click()
+    page.locator(".parts summary").evaluate("summary => summary.parentElement.open = true")
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    page.locator("td[data-cell]:visible").nth(3).focus()
+    assert page.locator("#trials").is_visible()
+    assert axe(page) == []
+
+
+def test_names_with_markup_and_no_published_numbers(visit, tmp_path):
+    loss, dataset = "<b>loss</b><script>document.title = 'x'</script>", "<img src=x onerror=\"document.title='y'\">"
+    for pi in (0.9, 0.8):
+        scores = {"auc": {loss: [90.0], "sigmoid": [80.0]}}
+        curves = {"auc": {loss: [80.0, 90.0]}}
+        cell = Cell(family="mine", dataset=dataset, pi=pi, pi_prime=0.2, trials=1, scores=scores, curves=curves)
+        write_cell(tmp_path / "results", cell)
+    write_report([tmp_path / "results"], tmp_path / "report.html")
+    page = visit(tmp_path / "report.html")
+    assert counts(page) == [4, 4]
+    assert page.locator("#noise-of option").inner_text() == dataset
+    assert traces(page, "noise-auc") == ["Sigmoid", loss]
+    page.locator("td[data-cell]").nth(1).hover()
+    assert page.locator("#trials strong").inner_text() == loss
+    assert shown_trials(page) == [90.0]
+    tick(page, "loss", loss)
+    assert counts(page) == [2, 4]
+    assert page.title() == "Results beside the paper's"
