@@ -198,6 +198,8 @@ def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(page):
     assert page.locator("#plot-loss tbody tr").count() > 20
     row = page.locator("#plot-loss tbody tr").filter(has=page.locator("th", has_text=re.compile(r"^0$")))
     assert row.inner_text().split("\t")[:3] == ["0", "1", "0.693147"]
+    page.locator("#plot-minimiser summary").click()
+    assert page.locator("#plot-minimiser tbody tr").last.inner_text().split("\t")[1:4] == ["1", "4.59512", "Infinity"]
 
 
 def test_checkboxes_choose_losses_in_plots_tables_and_key(page):
@@ -260,7 +262,7 @@ def test_axe_finds_nothing(visit, explorer, scheme, width):
     if not os.environ.get("SYMLOSS_AXE"):
         pytest.skip("SYMLOSS_AXE does not name axe.min.js of axe-core: accessibility is not checked")
     page = visit(explorer, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+    page.evaluate("document.querySelectorAll('.why, #plot-loss details').forEach((one) => { one.open = true; })")
     page.evaluate(Path(os.environ["SYMLOSS_AXE"]).read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     assert len(found["passes"]) > 20

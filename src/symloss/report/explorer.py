@@ -66,8 +66,8 @@ _PLOTS = {
     ),
     "sum": (
         "Sum l(z) + l(-z) against z",
-        "A symmetric loss is flat here: l(z) + l(−z) = K for every z. The broad bands mark where a sum is constant, and "
-        "so how far scores may reach before noise can do harm.",
+        "A symmetric loss is flat here: l(z) + l(−z) = K for every z. The broad bands mark where a sum is constant: "
+        "how far scores may reach before noise can do harm.",
     ),
     "slope": (
         "Slope of the loss against z",

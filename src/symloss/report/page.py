@@ -6,6 +6,7 @@ these in ``window.symloss`` (``templates/page.js``)::
     symloss.data(id)                      the data given under that id
     symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colours
                                           of the theme, again when the theme changes, with its numbers as a table below
+                                          (those of trace.meta.numbers where they are not the ones drawn)
     symloss.element(tag, attributes, ...children)   a new HTML element
     symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
     symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme

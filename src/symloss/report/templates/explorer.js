@@ -68,6 +68,15 @@
     return { ...entry, ...loss, radius: math.symmetricRadius(loss), constant: 2 * loss.value(0) };
   }
 
+  // What is slow to compute and depends on nothing but the loss as it is set.
+  const memory = new Map();
+  function remembered(loss, what, compute) {
+    const key = [what, loss.name, ...parametersOf(loss), state.scale, state.margin].join();
+    if (memory.size > 500) memory.clear();
+    if (!memory.has(key)) memory.set(key, compute());
+    return memory.get(key);
+  }
+
   // --- plots --------------------------------------------------------------------------------------------------------
   const grid = (low, high, count) => Array.from({ length: count + 1 }, (_, i) => low + ((high - low) * i) / count);
   const finite = (value) => (Number.isFinite(value) ? value : null);
@@ -132,11 +141,11 @@
     put("risk", [...selected.map((loss, i) => curve(loss, z, risks[i])), ...dots],
       layout("score z", `${state.eta} l(z) + ${Number((1 - state.eta).toFixed(4))} l(−z)`, window_(risks, -high / 2, high)));
 
-    const found = selected.map((loss) => ETAS.map((eta) => math.minimiser(loss, eta)));
+    const found = selected.map((loss) => remembered(loss, "minimiser", () => ETAS.map((eta) => math.minimiser(loss, eta))));
     const limit = z.at(-1);
     // An unbounded score is drawn as one far outside the plot.
     const drawn = found.map((scores) => scores.map((score) => Math.min(Math.max(score, -1e3 * limit), 1e3 * limit)));
-    put("minimiser", selected.map((loss, i) => curve(loss, ETAS, drawn[i], { line: line(loss, { shape: "linear" }) })),
+    put("minimiser", selected.map((loss, i) => curve(loss, ETAS, drawn[i], { meta: { numbers: found[i] } })),
       layout("η", "best score f*(η)", [-limit, limit]));
   }
 
@@ -144,15 +153,10 @@
   const path = (t) => [1 - t * (1 - state.pi), t * state.pi_prime];
 
   const THEOREMS = { ber: [math.berMeans, math.berTerms], auc: [math.aucMeans, math.aucTerms] };
-  const means = new Map(); // of a loss as it is set: they do not depend on the noise
 
   function meansOf(loss, theorem, stretch) {
-    const key = [loss.name, theorem, stretch, ...parametersOf(loss), state.scale, state.margin].join();
-    if (!means.has(key)) {
-      if (means.size > 500) means.clear();
-      means.set(key, THEOREMS[theorem][0](loss, quantiles.map((q) => stretch * (q + 1)), quantiles.map((q) => stretch * (q - 1))));
-    }
-    return means.get(key);
+    const scores = (mean) => quantiles.map((q) => stretch * (q + mean));
+    return remembered(loss, theorem + stretch, () => THEOREMS[theorem][0](loss, scores(1), scores(-1)));
   }
 
   function showNoise(selected) {
@@ -231,16 +235,26 @@
     section.querySelector(".key").replaceChildren(...(items.length ? items : [element("li", {}, "No loss is picked.")]));
   }
 
+  // Only what a change concerns is drawn again.
+  let before = {};
   function show() {
+    const { eta, pi, pi_prime, ...settings } = state;
+    const now = { losses: JSON.stringify(settings), scores: eta, noise: `${pi} ${pi_prime}` };
+    const differs = (what) => now.losses !== before.losses || now[what] !== before[what];
     const selected = losses.filter(({ name }) => state.shown.includes(name)).map(current);
     const end = reach(selected);
     const z = grid(-end, end, 600);
-    showKey(selected);
-    showLosses(selected, z);
-    showScores(selected, z);
-    showNoise(selected);
-    showTerms(selected);
-    showVerdicts(selected);
+    if (differs("losses")) {
+      showKey(selected);
+      showLosses(selected, z);
+      showVerdicts(selected);
+    }
+    if (differs("scores")) showScores(selected, z);
+    if (differs("noise")) {
+      showNoise(selected);
+      showTerms(selected);
+    }
+    before = now;
   }
 
   document.addEventListener("symloss-theme", () => showKey(losses.filter(({ name }) => state.shown.includes(name))));

@@ -57,8 +57,8 @@ const explorerMath = (() => {
     const at = (t) => risk(loss, eta, side * t);
     const falls = (t) => side * (eta * loss.slope(side * t) - (1 - eta) * loss.slope(-side * t)) < 0;
     const probes = Array.from({ length: 241 }, (_, k) => 10 ** ((k - 120) / 40) * loss.unit);
-    let best = 0;
-    probes.forEach((t, k) => { if (at(t) < at(probes[best])) best = k; });
+    const risks = probes.map(at);
+    const best = risks.reduce((lowest, value, k) => (value < risks[lowest] ? k : lowest), 0);
     let low = best ? probes[best - 1] : 0;
     let high = probes[best];
     if (best === 0 && !falls(high)) return { at: side, value: at(high) }; // flat from 0 on: name 1

@@ -104,7 +104,7 @@ window.symloss = (() => {
     const named = traces.filter((trace) => trace.name && trace.x && trace.y);
     const xs = [...new Set(named.flatMap((trace) => thin([...trace.x])))];
     if (xs.every((x) => typeof x === "number")) xs.sort((a, b) => a - b);
-    const columns = named.map((trace) => new Map([...trace.x].map((x, i) => [x, trace.y[i]])));
+    const columns = named.map((trace) => new Map([...trace.x].map((x, i) => [x, (trace.meta?.numbers ?? trace.y)[i]])));
     const heading = layout?.xaxis?.title?.text ?? layout?.xaxis?.title ?? "x";
     const head = [heading, ...named.map((trace) => trace.name)].map((text) => element("th", { scope: "col" }, text));
     const rows = xs.map((x) => element(
