@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.paper.results import Cell, write_cell
 
 
 def run(*arguments):
@@ -155,3 +156,25 @@ def test_a_terminal_without_greek():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     assert result.returncode == 0
     assert b"Sigmoid" in result.stdout
+
+
+def test_report_and_explore_write_one_file(tmp_path):
+    cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    write_cell(tmp_path / "results", cell)
+    (tmp_path / "results" / "own_pi0.80_0.30.json").write_text("{")
+    result = run("report", str(tmp_path / "results"), "--out", str(tmp_path / "report.html"))
+    assert result.exit_code == 0
+    assert "90.5 (0.5)" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "own_pi0.80_0.30.json" in result.stderr
+    assert "wrote" in result.stdout
+    result = run("explore", "--losses", "ramp", "--out", str(tmp_path / "explorer.html"))
+    assert result.exit_code == 0
+    assert "Ramp" in (tmp_path / "explorer.html").read_text(encoding="utf-8")
+
+
+def test_report_and_explore_fail_in_one_line_and_write_nothing(tmp_path):
+    for arguments in (["report", str(tmp_path / "nothing")], ["explore", "--losses", "nope"]):
+        result = run(*arguments, "--out", str(tmp_path / "page.html"))
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

@@ -5,11 +5,15 @@ from symloss.cli.compare import compare
 from symloss.cli.datasets import datasets
 from symloss.cli.fit import fit, predict
 from symloss.cli.losses import analyze, figures, losses
+from symloss.cli.report import explore, report
 from symloss.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
-for command in (losses, analyze, figures, datasets, fit, predict):
-    app.command()(command)
+for describing in (losses, analyze, figures, datasets):
+    app.command()(describing)
+for learning in (fit, predict):
+    app.command()(learning)
 app.add_typer(reproduce, name="reproduce")
-app.command()(compare)
+for showing in (compare, report, explore):
+    app.command()(showing)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.terminal import new_console
+from symloss.cli.terminal import new_console, warn_of_damage
 
 if TYPE_CHECKING:
     from symloss.paper.compare import ComparedCell
@@ -49,7 +48,7 @@ def compare(
     from symloss.paper.files import write_whole
 
     scored = _scored(scores) if scores else ""
-    folders = [read_results(folder) for folder in dict.fromkeys(results)]
+    folders = [read_and_warn(folder) for folder in dict.fromkeys(results)]
     of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
     cells = compare_with_paper(of_results)
     written = []
@@ -88,19 +87,12 @@ def _scored(name: str) -> str:
     return FURTHER_SCORES[name]
 
 
-def read_results(folder: Path) -> Results:
-    """Read a folder of results; name what is damaged on standard error, and fail if nothing else is there."""
-    from symloss.paper.results import read_cells
+def read_and_warn(folder: Path) -> Results:
+    """Read a folder that must hold a result, and name what is damaged on standard error."""
+    from symloss.paper.results import read_results
 
-    found = read_cells(folder)
-    if not found.cells:
-        if found.damaged:
-            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, found.damaged))}")
-        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
-        hint = f"; its folders {', '.join(inside)} do" if inside else ""
-        raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
-    for damaged in found.damaged:
-        print("symloss: warning:", " ".join(str(damaged).split()), file=sys.stderr)
+    found = read_results(folder)
+    warn_of_damage(found.damaged)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symloss.cli.arguments import check_device, find_loss, listed, noise_rate, objective_names
-from symloss.cli.compare import read_results
+from symloss.cli.compare import read_and_warn
 from symloss.cli.terminal import follow, new_console
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _finish(folder: Path, outcomes: Iterable[Outcome], total: int) -> None:
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary
 
-        print_summary(compare_with_paper(read_results(folder).cells), new_console())
+        print_summary(compare_with_paper(read_and_warn(folder).cells), new_console())
         print(f"all tables: symloss compare {folder}")
     if failed:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,12 @@ def plain_table(*columns: str) -> Table:
             column, overflow="fold", justify="center" if column in ("convex", "symmetric", "recovers η") else "left"
         )
     return table
+
+
+def warn_of_damage(files: Iterable[object]) -> None:
+    """Name damaged files on standard error, a line each."""
+    for damaged in files:
+        print("symloss: warning:", " ".join(str(damaged).split()), file=sys.stderr)
 
 
 @contextmanager

@@ -1,0 +1,43 @@
+"""The commands that write HTML pages: ``report`` and ``explore``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symloss.cli.arguments import find_loss, listed
+from symloss.cli.terminal import warn_of_damage
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
+    out: Annotated[Path, typer.Option(help="The HTML file to write.", metavar="FILE")] = Path("report.html"),
+) -> None:
+    """Write results, ours beside the paper's, into one HTML file that needs only a browser.
+
+    Example: [bold]symloss report results/uci-matched results/cifar10 --out report.html[/bold]
+    """
+    from symloss.report.report import write_report
+
+    for run in write_report(results, out):
+        warn_of_damage(run.damaged)
+    print(f"wrote {out}")
+
+
+def explore(
+    out: Annotated[Path, typer.Option(help="The HTML file to write.", metavar="FILE")] = Path("explorer.html"),
+    losses: Annotated[
+        str | None,
+        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the built-in twelve"),
+    ] = None,
+) -> None:
+    """Write the loss explorer, curves and verdicts of losses that one can change, into one HTML file.
+
+    Example: [bold]symloss explore --out explorer.html[/bold]
+    """
+    from symloss.report.explorer import write_explorer
+
+    chosen = None if losses is None else [find_loss(name, {}) for name in listed(losses)]
+    print(f"wrote {write_explorer(out, chosen)}")
