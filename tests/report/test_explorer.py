@@ -195,10 +195,12 @@ def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(page):
     z, value = np.array(curves(page)["Logistic"]).T
     np.testing.assert_allclose(value, sl.Logistic()(torch.from_numpy(z)).numpy(), rtol=1e-12)
     page.locator("#plot-loss summary").click()
+    page.locator("#plot-loss tbody tr").first.wait_for()
     assert page.locator("#plot-loss tbody tr").count() > 20
     row = page.locator("#plot-loss tbody tr").filter(has=page.locator("th", has_text=re.compile(r"^0$")))
     assert row.inner_text().split("\t")[:3] == ["0", "1", "0.693147"]
     page.locator("#plot-minimiser summary").click()
+    page.locator("#plot-minimiser tbody tr").first.wait_for()
     assert page.locator("#plot-minimiser tbody tr").last.inner_text().split("\t")[1:4] == ["1", "4.59512", "Infinity"]
 
 

@@ -31,6 +31,7 @@ def test_a_figure_of_python_is_drawn_with_its_numbers(visit, file):
     assert page.locator("#curve .scatterlayer path.js-line").count() > 0
     assert page.locator(".modebar").count() == 0
     page.locator("#curve summary").click()
+    page.locator("#curve tbody tr").first.wait_for()
     assert page.locator("#curve tbody tr").all_inner_texts() == ["1\t1.5", "2\t", "3\t2.5"]
     assert page.locator("#curve thead th").all_inner_texts() == ["x", "a </script> name"]
 
