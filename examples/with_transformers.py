@@ -3,15 +3,14 @@ Hugging Face Trainer: AUCLoss in compute_loss
 =============================================
 
 A tiny transformer, made from a configuration, reads made-up tokens: the twenty values of a point, in sixteen steps. Its
-one output is the score. Of the texts labelled positive 65% are, of those labelled negative 45%. Cross-entropy on the
-same noisy labels is trained beside it.
+one output is the score. Of the texts labelled positive 65% are, of those labelled negative 45%: not even the true
+classes would rank these labels with an AUC above 0.6 (corollary 2).
 """
 
 import tempfile
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import DistilBertConfig, DistilBertForSequenceClassification, Trainer, TrainingArguments
 
@@ -48,44 +47,37 @@ class RankingTrainer(Trainer):
         """Return a loader that is not prepared: the sampler knows the ranks itself."""
         labels = [example["labels"] for example in self.train_dataset]
         sampler = sl.StratifiedBatchSampler(labels, self.args.train_batch_size, random_state=self.args.seed)
-        return DataLoader(self.train_dataset, batch_sampler=sampler, collate_fn=self.data_collator)
+        loader = DataLoader(self.train_dataset, batch_sampler=sampler, collate_fn=self.data_collator)
+        loader.set_epoch = sampler.set_epoch  # which the Trainer calls
+        return loader
 
 
-class CrossEntropyTrainer(RankingTrainer):
-    """The same with cross-entropy."""
-
-    @staticmethod
-    def loss(scores: Tensor, target: Tensor) -> Tensor:
-        """Return the cross-entropy of labels +1 and -1."""
-        return nn.functional.binary_cross_entropy_with_logits(scores, (target > 0).float())
-
-
-def make_trainer(kind: type[Trainer], folder: str, **options) -> Trainer:
+def make_trainer(folder: str, **options) -> Trainer:
     torch.manual_seed(0)
     config = DistilBertConfig(
         vocab_size=16, max_position_embeddings=20, dim=32, hidden_dim=64, n_layers=1, n_heads=2, num_labels=1
     )
+    settings = {"num_train_epochs": 12, "save_strategy": "no", **options}
     arguments = TrainingArguments(
-        folder, use_cpu=True, per_device_train_batch_size=100, report_to="none",
-        disable_tqdm=True, logging_strategy="no", **{"num_train_epochs": 20, "learning_rate": 2e-3, "save_strategy": "no", **options},
+        folder, use_cpu=True, per_device_train_batch_size=100, learning_rate=3e-3, report_to="none",
+        disable_tqdm=True, logging_strategy="no", **settings,
     )  # fmt: skip
-    return kind(DistilBertForSequenceClassification(config), arguments, train_dataset=training_set)
+    return RankingTrainer(DistilBertForSequenceClassification(config), arguments, train_dataset=training_set)
 
 
 # %%
-# Train both, and score them on clean labels.
+# Train, and score on clean labels.
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    for name, kind in {"AUCLoss, barrier hinge": RankingTrainer, "cross-entropy": CrossEntropyTrainer}.items():
-        with tempfile.TemporaryDirectory() as folder:
-            trainer = make_trainer(kind, folder)
-            trainer.train()
-        model = trainer.model.eval()
-        with torch.no_grad():
-            scores = model(input_ids=torch.from_numpy(X_test)).logits.squeeze(-1)
-        print(f"{name:<24} AUC on clean labels {sl.metrics.auc(scores, y_test):.3f}")
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = make_trainer(folder)
+        trainer.train()
+    model = trainer.model.eval()
+    with torch.no_grad():
+        scores = model(input_ids=torch.from_numpy(X_test)).logits.squeeze(-1)
+    print(f"{'AUCLoss, barrier hinge':<24} AUC on clean labels {sl.metrics.auc(scores, y_test):.3f}")
 
 
 if __name__ == "__main__":
