@@ -64,6 +64,7 @@ def test_names_that_other_programs_rely_on():
         "pairwise_risk",
         "BERLoss",
         "AUCLoss",
+        "StratifiedBatchSampler",
         "contaminate",
         "contaminated_split",
         "flip_labels",
