@@ -30,6 +30,7 @@ from symloss.losses import (
 )
 from symloss.pairwise import pairwise_derivatives, pairwise_risk
 from symloss.risks import AUCLoss, BERLoss
+from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
     from symloss import datasets, estimators
@@ -57,6 +58,7 @@ __all__ = [
     "Sigmoid",
     "Squared",
     "SquaredHinge",
+    "StratifiedBatchSampler",
     "Unhinged",
     "ZeroOne",
     "contaminate",

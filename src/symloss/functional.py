@@ -53,7 +53,7 @@ def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     >>> ber_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 1, 0], "zero_one")
     tensor(0.2500)
     """
-    scores, positive, weight = _problem(scores, target, weight)
+    scores, positive, weight = check_problem(scores, target, weight)
     margins = torch.where(positive, scores, -scores)
     if weight is None:
         weight = torch.ones_like(scores)
@@ -95,7 +95,7 @@ def auc_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     >>> auc_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 0, 1], "zero_one")
     tensor(0.5000)
     """
-    scores, positive, weight = _problem(scores, target, weight)
+    scores, positive, weight = check_problem(scores, target, weight)
     _warn_if_missing(*_totals(positive, weight), "the AUC risk is zero and has no gradient")
     shared = positive.reshape(-1, scores.shape[-1])[0] if positive.numel() else positive.new_zeros(scores.shape[-1])
     if concrete((positive == shared).all()):
@@ -136,7 +136,7 @@ def auc_derivatives(
     >>> auc_derivatives(torch.tensor([2.0, 0.0]), [1, 0], "squared")
     (tensor([ 2., -2.]), tensor([2., 2.]))
     """
-    scores, positive, weight = _problem(scores, target, weight)
+    scores, positive, weight = check_problem(scores, target, weight)
     if scores.ndim != 1:
         raise ValueError(f"scores must have shape (n,), got {tuple(scores.shape)}")
     _warn_if_missing(*_totals(positive, weight), "the derivatives of the AUC risk are zero")
@@ -147,7 +147,7 @@ def auc_derivatives(
     return first, second
 
 
-def _problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+def check_problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check scores, labels and weights against each other; labels and weights come back in the scores' shape."""
     scores = as_real(scores, "scores")
     if scores.ndim == 0:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from symloss.distributed import gather_problem
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import LossLike, get_loss
 
+if TYPE_CHECKING:
+    from symloss.distributed import GroupLike
+
 
 class _Risk(nn.Module):
-    def __init__(self, loss: LossLike = "sigmoid", **parameters: Any) -> None:
+    def __init__(
+        self,
+        loss: LossLike = "sigmoid",
+        *,
+        process_group: GroupLike | None = None,
+        **parameters: Any,
+    ) -> None:
         super().__init__()
         self.loss = get_loss(loss, **parameters)
+        self.process_group = process_group
+
+    def _problem(self, scores: Tensor, target: Any, weight: Tensor | None) -> tuple[Tensor, Any, Tensor | None]:
+        if self.process_group is None:
+            return scores, target, weight
+        return gather_problem(scores, target, weight, self.process_group)
 
     def extra_repr(self) -> str:
-        return repr(self.loss)
+        group = "" if self.process_group is None else f", process_group={self.process_group!r}"
+        return f"{self.loss!r}{group}"
 
 
 class BERLoss(_Risk):
@@ -29,6 +46,8 @@ class BERLoss(_Risk):
     ----------
     loss : str, Loss or callable
         The margin loss l.
+    process_group : ProcessGroup or "world", optional
+        Take the means over the batches of all ranks of this group; as in ``AUCLoss``.
     **parameters
         The parameters of a loss given by name.
 
@@ -43,6 +62,7 @@ class BERLoss(_Risk):
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
+        scores, target, weight = self._problem(scores, target, weight)
         return ber_risk(scores, target, self.loss, weight)
 
 
@@ -56,6 +76,10 @@ class AUCLoss(_Risk):
     ----------
     loss : str, Loss or callable
         The margin loss l.
+    process_group : ProcessGroup or "world", optional
+        Pair the points of all ranks of this group, "world" for all ranks; by default those of this process's batch
+        alone. Every rank gets the risk of the concatenated batches, and under ``DistributedDataParallel`` the gradient
+        of it. Batches may differ in size, lack a class or be empty, but every rank must call the loss.
     **parameters
         The parameters of a loss given by name.
 
@@ -64,10 +88,13 @@ class AUCLoss(_Risk):
     >>> import torch
     >>> AUCLoss("zero_one")(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
     tensor(0.2500)
+    >>> AUCLoss("sigmoid", process_group="world")
+    AUCLoss(Sigmoid(), process_group='world')
     """
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
+        scores, target, weight = self._problem(scores, target, weight)
         return auc_risk(scores, target, self.loss, weight)
 
 

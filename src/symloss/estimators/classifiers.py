@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, Training
@@ -19,6 +20,7 @@ from symloss.estimators.folds import hold_out, out_of_fold, split
 from symloss.estimators.forest import ForestScores, fit_forest
 from symloss.estimators.kernel import KernelScores, fit_kernel
 from symloss.estimators.linear import LinearScores, Penalised, fit_linear
+from symloss.estimators.modules import as_module
 from symloss.estimators.networks import NetworkScores, Schedule, build_networks, fit_networks
 from symloss.estimators.standardise import Standard
 from symloss.estimators.threshold import choose_threshold
@@ -183,6 +185,14 @@ class _Classifier(BinaryClassifier):
             self._risk, self._loss(), self.alpha, self.learning_rate, self.epochs, self.batch_size, self.patience
         )
         return fit_networks(networks, standard, data, validation, schedule, seed=seed, device=self.device)
+
+    def to_module(self) -> nn.Module:
+        """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
+
+        Standardising, the networks of all seeds, their mean and the threshold are in it. There is none for trees.
+        """
+        check_is_fitted(self, "threshold_")
+        return as_module(self.scorer_, self.threshold_)
 
     def _scores(self, X: Any) -> Array:
         return self.scorer_.scores(X)

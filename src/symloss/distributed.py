@@ -1,0 +1,96 @@
+"""Scores, labels and weights of all ranks, for risks over points and pairs that lie on different ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from symloss.functional import check_problem
+from symloss.tracing import eager
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+    GroupLike: TypeAlias = ProcessGroup | Literal["world"]
+
+
+@eager  # collectives cannot be traced
+def gather_problem(
+    scores: Tensor, target: Any, weight: Tensor | None, process_group: GroupLike
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the scores, labels and weights of all ranks, in the order of the ranks, the same on every rank.
+
+    Every rank must call it, also one without points. The gradient by the scores is that of the ranks' *summed* results,
+    each of which is the same function of all scores: a rank's own part times the number of ranks. It needs no
+    communication, and becomes the gradient of one result when ``DistributedDataParallel`` averages over ranks.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (..., n)
+        This rank's scores; n may differ between ranks.
+    target : Tensor of shape (n,) or (..., n)
+        Their labels in {0, 1}, {-1, +1} or bool.
+    weight : Tensor of shape (n,) or (..., n), optional
+        Their weights; 1 on a rank that has none if another rank has some.
+    process_group : ProcessGroup or "world"
+        The ranks; "world" is all of them.
+
+    Returns
+    -------
+    (Tensor, Tensor, Tensor or None)
+        Scores in this rank's precision, labels as bool, and weights in float64 or None.
+    """
+    group = _checked_group(process_group)
+    scores, positive, weight = check_problem(scores, target, weight)
+    n, problems = scores.shape[-1], scores.shape[:-1].numel()
+    headers = _all_gather(torch.tensor([n, problems, weight is not None], device=scores.device), group)
+    sizes, counts, weighted = (column.tolist() for column in torch.stack(headers, 1))
+    if min(counts) < max(counts):
+        raise ValueError(f"scores must have the same leading dimensions on all ranks, got {counts} problems")
+    # Float64 holds scores, labels and weights exactly, so that one collective does.
+    parts = [scores.detach().double(), positive.double()]
+    if any(weighted):
+        parts.append(torch.ones_like(parts[0]) if weight is None else weight)
+    padded = torch.nn.functional.pad(torch.stack(parts), (0, max(sizes) - n))
+    received = [part[..., :size] for part, size in zip(_all_gather(padded, group), sizes, strict=True)]
+    values, labels, *weights = torch.cat(received, -1)
+    start = sum(sizes[: dist.get_rank(group)])
+    joined: Tensor = _Joined.apply(scores, values.to(scores.dtype), start, len(sizes))  # type: ignore[no-untyped-call]
+    return joined, labels.bool(), weights[0] if weights else None
+
+
+class _Joined(torch.autograd.Function):
+    """The scores of all ranks as a function of this rank's, which stand from ``start`` on."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, values: Tensor, start: int, ranks: int) -> Tensor:
+        ctx.place, ctx.ranks = slice(start, start + scores.shape[-1]), ranks
+        return values
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.ranks * grad[..., ctx.place], None, None, None
+
+
+def _checked_group(process_group: GroupLike) -> ProcessGroup:
+    if isinstance(process_group, str) and process_group != "world":
+        raise ValueError(f"process_group must be 'world', a ProcessGroup or None, got {process_group!r}")
+    if not (dist.is_available() and dist.is_initialized()):
+        raise RuntimeError(
+            f"process_group={process_group!r} needs torch.distributed.init_process_group() before the first call"
+        )
+    group = dist.distributed_c10d._get_default_group() if process_group == "world" else process_group
+    if dist.get_rank(group) < 0:
+        raise RuntimeError(f"rank {dist.get_rank()} is not in the process_group that it was given")
+    return group
+
+
+def _all_gather(tensor: Tensor, group: ProcessGroup) -> list[Tensor]:
+    parts = [torch.empty_like(tensor) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(parts, tensor.contiguous(), group)
+    return parts

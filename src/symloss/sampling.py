@@ -1,0 +1,173 @@
+"""Batches that hold both classes, for ``DataLoader(batch_sampler=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch.distributed as dist
+from numpy.typing import NDArray
+from torch.utils.data import Sampler
+
+from symloss.labels import is_positive
+
+Rows = NDArray[np.intp]
+
+
+class StratifiedBatchSampler(Sampler[list[int]]):
+    """Shuffled batches of indices with both classes in each, the same ones in every process that asks for them.
+
+    By default an epoch holds every example once, in as few batches of at most ``batch_size`` as will do, of sizes that
+    differ by at most one, with each class spread evenly over them. Only a class with fewer examples than there are
+    batches is repeated, to have one in each. With ``positive_share`` all batches have exactly that composition, and the
+    epoch ends when both classes have been seen: the class that runs out first is repeated. Repeated or not, examples
+    of a class are seen equally often, up to one.
+
+    Ranks take the batches in turn, the same number each. Without a repeated class no two ranks see the same example.
+
+    Parameters
+    ----------
+    labels : array-like of n labels
+        In {0, 1}, {-1, +1} or bool.
+    batch_size : int
+        The most examples in a batch of one rank, at least 2.
+    positive_share : float, optional
+        The share of positives in a batch, rounded to whole examples, at least one of each class; by default what the
+        data has.
+    random_state : int
+        The seed, which all ranks must share.
+    num_replicas, rank : int, optional
+        The number of ranks, and which this one is; by default those of ``torch.distributed`` if it is initialised, else
+        one rank.
+
+    Attributes
+    ----------
+    epoch : int
+        The epoch that the next iteration draws. A complete iteration moves on by itself; ``set_epoch`` sets it.
+
+    Notes
+    -----
+    ``state_dict`` says which batch comes next. A ``DataLoader`` with workers fetches indices ahead of what it has
+    handed out: there, set ``position`` of the state to the number of batches that you have trained on.
+
+    Examples
+    --------
+    >>> labels = [1, 0, 0, 0, 0, 0, 1, 0, 0]
+    >>> sampler = StratifiedBatchSampler(labels, batch_size=5)
+    >>> [sorted(batch) for batch in sampler]
+    [[0, 3, 4, 5], [1, 2, 6, 7, 8]]
+    >>> sampler.state_dict()
+    {'epoch': 1, 'position': 0, 'batches': 2}
+    """
+
+    drop_last = False  # frameworks ask; there is no odd last batch
+
+    def __init__(
+        self,
+        labels: Any,
+        batch_size: int,
+        *,
+        positive_share: float | None = None,
+        random_state: int = 0,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        positive = is_positive(labels).cpu().numpy()
+        if positive.ndim != 1:
+            raise ValueError(f"labels must have shape (n,), got {positive.shape}")
+        self._classes = np.flatnonzero(positive), np.flatnonzero(~positive)
+        if not all(map(len, self._classes)):
+            only = "positive" if len(positive) and positive[0] else "negative" if len(positive) else "no"
+            raise ValueError(f"labels must hold both classes, got {len(positive)} labels, {only} ones only")
+        self.batch_size = _whole("batch_size", batch_size, 2)
+        self.random_state = _whole("random_state", random_state, 0)
+        distributed = dist.is_available() and dist.is_initialized()
+        if (num_replicas is None) != (rank is None):
+            raise ValueError(f"give both num_replicas and rank or neither, got {num_replicas!r} and {rank!r}")
+        if num_replicas is None or rank is None:
+            num_replicas, rank = (dist.get_world_size(), dist.get_rank()) if distributed else (1, 0)
+        self.num_replicas, self.rank = _whole("num_replicas", num_replicas, 1), _whole("rank", rank, 0)
+        if rank >= num_replicas:
+            raise ValueError(f"rank must be below num_replicas, got rank {rank} of {num_replicas}")
+        self._places = self._plan(positive_share)
+        self.epoch = self._position = self._start = 0
+
+    @property
+    def sampler(self) -> StratifiedBatchSampler:
+        """Itself: Lightning and Accelerate look here for ``set_epoch``."""
+        return self
+
+    def __len__(self) -> int:
+        """The number of batches of a whole epoch, on each rank."""
+        return self._batches // self.num_replicas
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Yield the batches of this rank; the first iteration after ``load_state_dict`` takes up where it was."""
+        epoch, start, self._start = self.epoch, self._start, 0
+        generator = np.random.default_rng([self.random_state, epoch])
+        rows = [generator.permutation(of_class) for of_class in self._classes]
+        order = generator.permutation(self._batches)[self.rank :: self.num_replicas]
+        for position in range(start, len(order)):
+            # Before the batch is out, so that a state saved after the last one is that of the next epoch.
+            last = position + 1 == len(order)
+            self.epoch, self._position = (epoch + 1, 0) if last else (epoch, position + 1)
+            yield self._batch(rows, epoch, int(order[position]))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw this epoch next, from its beginning; the epoch that the sampler is at already is left as it is."""
+        if _whole("epoch", epoch, 0) != self.epoch:
+            self.epoch, self._position, self._start = epoch, 0, 0
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the epoch, how many of its batches are out, and how many it has."""
+        return {"epoch": self.epoch, "position": self._position, "batches": len(self)}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Take up where the sampler was whose ``state_dict`` this is; it must have had the same parameters."""
+        if state["batches"] != len(self):
+            raise ValueError(f"the state is of {state['batches']} batches an epoch, this sampler has {len(self)}")
+        position = _whole("position", state["position"], 0)
+        if position > len(self):
+            raise ValueError(f"position must be at most {len(self)}, the batches of an epoch, got {position}")
+        done, position = divmod(position, len(self))
+        self.epoch, self._position, self._start = _whole("epoch", state["epoch"], 0) + done, position, position
+
+    def _plan(self, positive_share: float | None) -> tuple[int, int]:
+        """Set the number of batches of all ranks, and return the places of each class in them."""
+        n_pos, n_neg = map(len, self._classes)
+        size, ranks = self.batch_size, self.num_replicas
+        if positive_share is None:
+            fewest = max(-(-(n_pos + n_neg) // size), -(-max(n_pos, n_neg) // (size - 1)))
+            self._batches = ranks * -(-fewest // ranks)
+            return max(n_pos, self._batches), max(n_neg, self._batches)
+        if not 0 < positive_share < 1:
+            raise ValueError(f"positive_share must be between 0 and 1, got {positive_share!r}")
+        positives = min(max(round(positive_share * size), 1), size - 1)
+        fewest = max(-(-n_pos // positives), -(-n_neg // (size - positives)))
+        self._batches = ranks * -(-fewest // ranks)
+        return positives * self._batches, (size - positives) * self._batches
+
+    def _batch(self, rows: list[Rows], epoch: int, k: int) -> list[int]:
+        """Return batch k of the epoch: its share of each class, which is repeated as a whole if it runs out."""
+        parts = []
+        for of_class, places, mirrored in zip(rows, self._places, (False, True), strict=True):
+            # The first batches hold the positives that are left over, the last ones the negatives: sizes stay even.
+            share, extra = divmod(places, self._batches)
+            before = max(k - (self._batches - extra), 0) if mirrored else min(k, extra)
+            more = k >= self._batches - extra if mirrored else k < extra
+            start = k * share + before
+            parts.append(of_class[np.arange(start, start + share + more) % len(of_class)])
+        generator = np.random.default_rng([self.random_state, epoch, k])
+        batch: list[int] = generator.permutation(np.concatenate(parts)).tolist()
+        return batch
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+__all__ = ["StratifiedBatchSampler"]
