@@ -1,7 +1,7 @@
 """Early stopping on corrupted labels: how much of the collapse of losses that are not symmetric it undoes.
 
 Draws the mean scores after the last epoch and after the epoch that corrupted labels choose, dropout off in both
-(results/cifar10, the mean of its nine pairs, and results/mnist), and prints the tables of docs/images.md.
+(results/cifar10, the mean of its nine pairs, and results/mnist), and prints the tables of docs/reproduction/images.md.
 """
 
 import sys
