@@ -1,7 +1,7 @@
 """Every code block of the documentation runs, and prints what the page says that it prints.
 
-The blocks of a page run in order, in one namespace and in a folder of their own. A ``text`` block right after a block is
-its output. A ``python`` block whose first line is ``# name.py`` is that file, too. Of ``sh`` blocks the commands of
+The blocks of a page run in order, in one namespace and in a folder of their own. A ``text`` block right after a block
+is its output. A ``python`` block whose first line is ``# name.py`` is that file, too. Of ``sh`` blocks the commands of
 symloss run; those that take long are parsed: the command and its options exist.
 """
 
@@ -29,7 +29,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 PAGES = [page for page in PAGES if not MADE & set(page.relative_to(ROOT).parts)]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.M | re.S)
 EXEMPT = re.compile(r"# not run in the tests: \w+")
-LONG = (["reproduce"], ["datasets", "--fetch"])
+LONG = (["reproduce"], ["datasets", "--fetch"], ["compare", "--figures"], ["compare", "--latex"])
 
 
 class Block(NamedTuple):
@@ -125,6 +125,11 @@ def test_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
             assert agrees(block.output, printed), f"{block.where} prints\n{printed}"
         elif block.language == "python":
             assert not printed, f"{block.where} prints what the page does not show:\n{printed}"
+
+
+def test_no_code_hides_behind_another_name():
+    languages = {name for page in PAGES for name in re.findall(r"^\s*```(\w+)$", page.read_text(), re.M)}
+    assert languages <= {"python", "sh", "text"}
 
 
 def test_few_blocks_are_exempt_and_each_says_why():
