@@ -72,5 +72,5 @@ dist: $(VENV)/.core
 	rm -rf .venv-dist
 
 clean:
-	rm -rf $(VENV) .venv-dist .axe dist demo docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-dist .axe dist demo docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,10 @@
 import re
 
+import matplotlib
+
 import symloss
+
+matplotlib.use("Agg")
 
 project = "symloss"
 author = "The symloss developers"
@@ -13,14 +17,40 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
 ]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.zip"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "symloss"
+html_static_path = ["_static"]
+html_css_files = ["symloss.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "getting_started": [], "comparison": []}
+html_theme_options = {
+    "header_links_before_dropdown": 8,
+    "navigation_with_keys": False,
+    "navbar_align": "left",
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+}
 
 
 def _without_foreign_references(_app, _what, _name, _object, _options, lines):

@@ -1,48 +1,68 @@
-"""Train a ranker on corrupted labels with five losses, and score it on clean ones.
+"""
+Training a network on corrupted labels
+======================================
 
 Two Gaussian classes in twenty dimensions; 65% of the "positive" and 45% of the "negative" training points are really
 positive. A network that is trained for long can fit such noise. Under the barrier hinge and the unhinged loss it does
 not; the sigmoid loss is symmetric too, but without weight decay its flat tails let the network memorise.
 """
 
+import sys
+
+import matplotlib.pyplot as plt
 import torch
 
 import symloss as sl
+from symloss.paper.figures import COLOURS
+
+torch.set_num_threads(1)
+generator = torch.Generator().manual_seed(0)
+y = torch.arange(8000) % 2 * 2 - 1
+X = torch.randn(8000, 20, generator=generator) + y[:, None] * 0.45
+X_train, y_train, X_test, y_test = sl.contaminated_split(
+    X, y, pi=0.65, pi_prime=0.45, n_positive=500, n_negative=500, n_test=2000, random_state=0
+)
 
 
-def gaussian_classes(n: int, dim: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    y = torch.arange(n) % 2 * 2 - 1
-    return torch.randn(n, dim, generator=generator) + y[:, None] * 0.45, y
+def auc(model: torch.nn.Module, X: torch.Tensor, y: torch.Tensor) -> float:
+    with torch.no_grad():
+        return sl.metrics.auc(model(X), y)
 
 
-def train(loss: str, X: torch.Tensor, y: torch.Tensor, steps: int = 300) -> torch.nn.Module:
+# %%
+# A plain PyTorch loop: any optimiser, one line of symloss.
+
+
+def train(loss: str, steps: int = 300) -> tuple[torch.nn.Module, list[float]]:
+    """Return the network, and its AUC on clean test labels after every tenth step."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Linear(X.shape[1], 200), torch.nn.ReLU(), torch.nn.Linear(200, 1), torch.nn.Flatten(0)
     )
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True)
     criterion = sl.AUCLoss(loss)
-    for _ in range(steps):
+    curve = []
+    for step in range(steps):
         optimiser.zero_grad()
-        criterion(model(X), y).backward()
+        criterion(model(X_train), y_train).backward()
         optimiser.step()
-    return model
+        if step % 10 == 9:
+            curve.append(auc(model, X_test, y_test))
+    return model, curve
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    X, y = gaussian_classes(8000, dim=20, seed=0)
-    X_train, y_train, X_test, y_test = sl.contaminated_split(
-        X, y, pi=0.65, pi_prime=0.45, n_positive=500, n_negative=500, n_test=2000, random_state=0
-    )
-    print("AUC after training on labels at (pi, pi') = (0.65, 0.45):  corrupted training labels, clean test labels")
-    for name in ("logistic", "squared", "sigmoid", "barrier_hinge", "unhinged"):
-        model = train(name, X_train, y_train)
-        with torch.no_grad():
-            train_auc, test_auc = sl.metrics.auc(model(X_train), y_train), sl.metrics.auc(model(X_test), y_test)
-        print(f"  {sl.get_loss(name).title:<14} {train_auc:.3f}  {test_auc:.3f}")
+# %%
+# What becomes of five losses:
 
-
-if __name__ == "__main__":
-    main()
+figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
+print("AUC after training on labels at (pi, pi') = (0.65, 0.45):  corrupted training labels, clean test labels")
+for name in ("logistic", "squared", "sigmoid", "barrier_hinge", "unhinged"):
+    model, curve = train(name)
+    title = sl.get_loss(name).title
+    print(f"  {title:<14} {auc(model, X_train, y_train):.3f}  {auc(model, X_test, y_test):.3f}")
+    panel.plot(range(10, 301, 10), curve, color=COLOURS[name], linewidth=2, label=title)
+panel.set(xlabel="training steps", ylabel="AUC on clean test labels", ylim=(0.5, 1.01))
+panel.spines[["top", "right"]].set_visible(False)
+panel.legend(frameon=False)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=110)

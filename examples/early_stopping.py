@@ -1,7 +1,10 @@
-"""Early stopping on corrupted labels: how much of the collapse of losses that are not symmetric it undoes.
+"""
+Early stopping on corrupted labels
+==================================
 
-Draws the mean scores after the last epoch and after the epoch that corrupted labels choose, dropout off in both
-(results/cifar10, the mean of its nine pairs, and results/mnist), and prints the tables of docs/reproduction_images.md.
+How much of the collapse of losses that are not symmetric it undoes: the mean scores after the last epoch and after
+the epoch that corrupted labels choose, dropout off in both (``results/cifar10``, the mean of its nine pairs, and
+``results/mnist``). The tables are those of the page on MNIST and CIFAR-10.
 """
 
 import sys
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from symloss.paper.figures import COLOURS
@@ -31,7 +35,7 @@ def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
     return scores.mean(), np.sqrt((scores.var(1, ddof=1) / scores.shape[1]).sum()) / len(scores)
 
 
-def draw(families: dict[str, list[Cell]], target: Path) -> None:
+def draw(families: dict[str, list[Cell]]) -> Figure:
     figure, axes = plt.subplots(1, 4, figsize=(12, 3.7), layout="constrained")
     for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
         for loss in NAMES:
@@ -51,8 +55,7 @@ def draw(families: dict[str, list[Cell]], target: Path) -> None:
         for way, style in zip(WAYS, STYLES, strict=True)
     ]
     figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize=9)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=110)
+    return figure
 
 
 def print_means(cells: list[Cell], objective: str) -> None:
@@ -80,20 +83,19 @@ def print_barrier_ahead(cells: list[Cell], objective: str, way: str) -> None:
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-def main(results: Path, target: Path) -> None:
-    families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
-    draw(families, target)
-    for family, cells in families.items():
-        for objective, score in SCORES.items():
-            print(
-                f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n"
-            )
-            print_means(cells, objective)
-            for way, label in WAYS.items():
-                print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
-                print_barrier_ahead(cells, objective, way)
+results = Path(sys.argv[0]).resolve().parents[1] / "results"
+families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
+figure = draw(families)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=110)
 
+# %%
+# The numbers:
 
-if __name__ == "__main__":
-    root = Path(__file__).parents[1] / "results"
-    main(root, Path(sys.argv[1] if len(sys.argv) > 1 else "early_stopping.png"))
+for family, cells in families.items():
+    for objective, score in SCORES.items():
+        print(f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n")
+        print_means(cells, objective)
+        for way, label in WAYS.items():
+            print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
+            print_barrier_ahead(cells, objective, way)

@@ -1,13 +1,13 @@
-"""From noisy labels to a chosen model: no clean label is used, and nothing about the noise is known.
+"""
+From noisy labels to a chosen model
+===================================
 
-Waveforms of one class against the other two; of the points labelled positive 65% are, of those labelled negative 45%.
-A CV estimator scores its candidates on folds of the noisy labels, which is valid: the AUC on corrupted labels is an
-increasing function of the clean AUC (corollary 2). The figure shows it: the candidates' AUC on noisy folds against
-their AUC on clean test data, which only this script knows.
+No clean label is used, and nothing about the noise is known. Waveforms of one class against the other two; of the
+points labelled positive 65% are, of those labelled negative 45%. A CV estimator scores its candidates on folds of the
+noisy labels, which is valid: the AUC on corrupted labels is an increasing function of the clean AUC (corollary 2).
 """
 
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,55 +22,55 @@ import symloss as sl
 
 PI, PI_PRIME = 0.65, 0.45
 
+torch.set_num_threads(1)
+drawn = sl.datasets.make_waveform(30_000, random_state=0)
+X, y_noisy, X_test, y_test = sl.contaminated_split(
+    drawn.data.astype(float), drawn.target, pi=PI, pi_prime=PI_PRIME, n_positive=1000, n_negative=1000,
+    n_test=4000, random_state=0,
+)  # fmt: skip
+ranker = sl.AUCClassifierCV(random_state=0, pi=PI, pi_prime=PI_PRIME, verbose=True).fit(X, y_noisy)
 
-def main(target: Path) -> None:
-    torch.set_num_threads(1)
-    drawn = sl.datasets.make_waveform(30_000, random_state=0)
-    X, y_noisy, X_test, y_test = sl.contaminated_split(
-        drawn.data.astype(float), drawn.target, pi=PI, pi_prime=PI_PRIME, n_positive=1000, n_negative=1000,
-        n_test=4000, random_state=0,
+# %%
+# The noise rates were given only for the estimate of the clean score. Against what one would pick otherwise, on clean
+# labels, which only this script knows:
+
+
+def clean_auc(model) -> float:
+    has_scores = hasattr(model, "decision_function")
+    scores = model.decision_function(X_test) if has_scores else model.predict_proba(X_test)[:, 1]
+    return sl.metrics.auc(scores, y_test)
+
+
+print("AUC on clean test labels, learnt from labels at (pi, pi') = (0.65, 0.45)")
+print(f"  AUCClassifierCV       {clean_auc(ranker):.3f}")
+others = {
+    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "gradient boosting": HistGradientBoostingClassifier(random_state=0),
+}
+for name, model in others.items():
+    print(f"  {name:<21} {clean_auc(model.fit(X, y_noisy)):.3f}")
+found = ranker.clean_score_
+print(f"estimated from the noisy folds, given pi and pi': {found.value:.3f} ({found.low:.3f} to {found.high:.3f})")
+
+# %%
+# The candidates' AUC on noisy folds against their AUC on clean test data:
+
+results = ranker.cv_results_
+pool = dict(sl.estimators.default_candidates(sl.AUCClassifier, X, random_state=0))
+clean = np.array([clean_auc(clone(pool[name]).fit(X, y_noisy)) for name in results["candidate"]])
+figure, panel = plt.subplots(figsize=(6, 4.5), layout="constrained")
+families = [name.split(",")[0] for name in results["candidate"]]
+for family in dict.fromkeys(families):
+    of = [k for k, name in enumerate(families) if name == family]
+    panel.scatter(
+        results["mean_test_score"][of], clean[of], 30 + 600 * results["weight"][of], label=family, alpha=0.8
     )  # fmt: skip
-    ranker = sl.AUCClassifierCV(random_state=0, pi=PI, pi_prime=PI_PRIME, verbose=True).fit(X, y_noisy)
-
-    def clean_auc(model):
-        scores = (
-            model.decision_function(X_test)
-            if hasattr(model, "decision_function")
-            else model.predict_proba(X_test)[:, 1]
-        )
-        return sl.metrics.auc(scores, y_test)
-
-    print("AUC on clean test labels, learnt from labels at (pi, pi') = (0.65, 0.45)")
-    print(f"  AUCClassifierCV       {clean_auc(ranker):.3f}")
-    others = {
-        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        "gradient boosting": HistGradientBoostingClassifier(random_state=0),
-    }
-    for name, model in others.items():
-        print(f"  {name:<21} {clean_auc(model.fit(X, y_noisy)):.3f}")
-    low, high = ranker.clean_score_.low, ranker.clean_score_.high
-    print(
-        f"estimated from the noisy folds, given pi and pi': {ranker.clean_score_.value:.3f} ({low:.3f} to {high:.3f})"
-    )
-
-    results = ranker.cv_results_
-    pool = dict(sl.estimators.default_candidates(sl.AUCClassifier, X, random_state=0))
-    clean = [clean_auc(clone(pool[name]).fit(X, y_noisy)) for name in results["candidate"]]
-    figure, panel = plt.subplots(figsize=(6, 4.5), layout="constrained")
-    families = [name.split(",")[0] for name in results["candidate"]]
-    for family in dict.fromkeys(families):
-        of = [k for k, name in enumerate(families) if name == family]
-        size = 30 + 600 * results["weight"][of]
-        panel.scatter(results["mean_test_score"][of], np.array(clean)[of], size, label=family, alpha=0.8)
-    noisy = np.array(panel.get_xlim())
-    panel.plot(noisy, [sl.metrics.clean_auc(score, PI, PI_PRIME) for score in noisy], "k:", label="corollary 2")
-    panel.axhline(clean_auc(ranker), color="k", linewidth=1, label="the weighted average")
-    panel.set(xlabel="AUC on folds of the noisy labels", ylabel="AUC on clean test labels", ylim=(None, 1))
-    panel.set_title("Candidates, sized by their weights in the average", fontsize=11)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False)
-    figure.savefig(target, dpi=120)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "noisy_labels.png"))
+noisy = np.array(panel.get_xlim())
+panel.plot(noisy, [sl.metrics.clean_auc(score, PI, PI_PRIME) for score in noisy], "k:", label="corollary 2")
+panel.axhline(clean_auc(ranker), color="k", linewidth=1, label="the weighted average")
+panel.set(xlabel="AUC on folds of the noisy labels", ylabel="AUC on clean test labels", ylim=(None, 1))
+panel.set_title("Candidates, sized by their weights in the average", fontsize=11)
+panel.spines[["top", "right"]].set_visible(False)
+panel.legend(frameon=False)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=120)

@@ -1,12 +1,13 @@
-"""Learn from labelled positives and unlabelled points: PU learning is label noise with pi = 1.
+"""
+Labelled positives and unlabelled points
+========================================
 
-Of the unlabelled points 40% are positive, which nobody needs to know. Labelled against unlabelled, the corrupted AUC is
-(1 - pi') * clean AUC + pi' / 2: whatever ranks labelled points above unlabelled ones best, ranks positives above
-negatives best. The figure shows the scores of new points, whose true classes only this script knows.
+PU learning is label noise with pi = 1. Of the unlabelled points 40% are positive, which nobody needs to know.
+Labelled against unlabelled, the corrupted AUC is (1 - pi') * clean AUC + pi' / 2: whatever ranks labelled points
+above unlabelled ones best, ranks positives above negatives best.
 """
 
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,35 +17,36 @@ import symloss as sl
 
 PRIOR = 0.4
 
+torch.set_num_threads(1)
+drawn = sl.datasets.make_twonorm(12_000, random_state=0)
+X, y = drawn.data.astype(float), drawn.target
+train, test = slice(0, 6000), slice(6000, None)
+X_pu, y_pu = sl.corruption.positive_unlabeled(
+    X[train], y[train], prior=PRIOR, n_labeled=200, n_unlabeled=2000, random_state=0
+)
+labelled, unlabelled = X_pu[y_pu == 1], X_pu[y_pu == -1]
 
-def main(target: Path) -> None:
-    torch.set_num_threads(1)
-    drawn = sl.datasets.make_twonorm(12_000, random_state=0)
-    X, y = drawn.data.astype(float), drawn.target
-    train, test = slice(0, 6000), slice(6000, None)
-    X_pu, y_pu = sl.corruption.positive_unlabeled(
-        X[train], y[train], prior=PRIOR, n_labeled=200, n_unlabeled=2000, random_state=0
-    )
-    labelled, unlabelled = X_pu[y_pu == 1], X_pu[y_pu == -1]
-    X_both, y_both = sl.from_two_sets(labelled, unlabelled)
-    ranker = sl.AUCClassifierCV(random_state=0, verbose=True).fit(X_both, y_both)
-    scores = ranker.decision_function(X[test])
-    clean = sl.metrics.auc(scores, y[test])
-    print(f"200 labelled positives, 2,000 unlabelled points: AUC {clean:.3f} on clean labels")
-    print(f"out of fold, labelled against unlabelled: {ranker.corrupted_score_:.3f}")
-    expected = sl.metrics.estimate_clean_auc(ranker.oof_scores_, y_both, pi=1.0, pi_prime=PRIOR)
-    print(
-        f"which, given the prior {PRIOR}, stands for {expected.value:.3f} ({expected.low:.3f} to {expected.high:.3f})"
-    )
-    figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
-    edges = np.linspace(*np.quantile(scores, [0.001, 0.999]), 40)
-    for label, name in ((1, "positive"), (-1, "negative")):
-        panel.hist(scores[y[test] == label], edges, alpha=0.6, label=f"truly {name}")
-    panel.set(xlabel="score", ylabel="new points", title=f"Learnt without a single negative label: AUC {clean:.3f}")
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False)
-    figure.savefig(target, dpi=120)
+# %%
+# Two sets are all there is to learn from:
 
+X_both, y_both = sl.from_two_sets(labelled, unlabelled)
+ranker = sl.AUCClassifierCV(random_state=0, verbose=True).fit(X_both, y_both)
+scores = ranker.decision_function(X[test])
+clean = sl.metrics.auc(scores, y[test])
+print(f"200 labelled positives, 2,000 unlabelled points: AUC {clean:.3f} on clean labels")
+print(f"out of fold, labelled against unlabelled: {ranker.corrupted_score_:.3f}")
+expected = sl.metrics.estimate_clean_auc(ranker.oof_scores_, y_both, pi=1.0, pi_prime=PRIOR)
+print(f"which, given the prior {PRIOR}, stands for {expected.value:.3f} ({expected.low:.3f} to {expected.high:.3f})")
 
-if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "positive_unlabelled.png"))
+# %%
+# The scores of new points, whose true classes only this script knows:
+
+figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
+edges = np.linspace(*np.quantile(scores, [0.001, 0.999]), 40)
+for label, name in ((1, "positive"), (-1, "negative")):
+    panel.hist(scores[y[test] == label], edges, alpha=0.6, label=f"truly {name}")
+panel.set(xlabel="score", ylabel="new points", title=f"Learnt without a single negative label: AUC {clean:.3f}")
+panel.spines[["top", "right"]].set_visible(False)
+panel.legend(frameon=False)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=120)

@@ -1,15 +1,21 @@
-"""The numbers behind each claim of section 6.2 of the paper, from results/cifar10 and results/mnist, dropout on.
+"""
+The claims of section 6.2
+=========================
 
-Prints which loss is best at each noise; how the scores develop over the epochs at the highest noise; and where MNIST's
+The numbers behind each claim of the paper's section 6.2, from ``results/cifar10`` and ``results/mnist``, dropout on:
+which loss is best at each noise; how the scores develop over the epochs at the highest noise; and where MNIST's
 curves meet the published values.
 """
 
+import sys
 from collections import Counter
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from symloss.paper.compare import compare, rows_of
+from symloss.paper.figures import COLOURS
 from symloss.paper.protocol import LOSSES, NOISES
 from symloss.paper.results import Cell, read_cells
 from symloss.paper.score_tables import SCORES, loss_heading
@@ -31,6 +37,11 @@ def print_best(cells: list[Cell]) -> None:
         print(f"| {score} | " + " | ".join(texts) + " |")
 
 
+def mean_curve(cells: list[Cell], objective: str, loss: str) -> np.ndarray:
+    """Return the mean over the data sets of the scores after each epoch, at the highest noise."""
+    return np.mean([c.curves[objective][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
+
+
 def print_curves(cells: list[Cell], objective: str) -> None:
     """Print when the mean curve of these data sets is best, and what becomes of it."""
     print(
@@ -38,7 +49,7 @@ def print_curves(cells: list[Cell], objective: str) -> None:
     )
     print("|---" * 7 + "|")
     for loss in NAMES:
-        curve = np.mean([c.curves[objective][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
+        curve = mean_curve(cells, objective, loss)
         best = int(curve.argmax())
         fallen = [epoch + 1 for epoch in range(best, len(curve)) if curve[epoch] < curve[best] - FALL]
         away = np.flatnonzero(abs(curve - curve[-1]) > 1)
@@ -66,17 +77,37 @@ def print_meetings(cells: list[Cell]) -> None:
     print(f"\nrms over {len(errors)} cells: last epoch {rms[-1]:.2f}, least {rms.min():.2f}, epoch {rms.argmin() + 1}")
 
 
-def main(results: Path) -> None:
-    families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
-    print("The best loss: in how many of the ten data sets\n")
-    print_best([cell for cells in families.values() for cell in cells])
-    for family, cells in families.items():
-        for objective, score in SCORES.items():
-            print(f"\n{family}, {score} at {tuple(HIGHEST)}, mean curve\n")
-            print_curves(cells, objective)
-    print("\nMNIST: epochs at which our curves cross the published values\n")
-    print_meetings(families["MNIST"])
+results = Path(sys.argv[0]).resolve().parents[1] / "results"
+families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
 
+# %%
+# Which loss is best, and in how many of the ten data sets:
 
-if __name__ == "__main__":
-    main(Path(__file__).parents[1] / "results")
+print_best([cell for cells in families.values() for cell in cells])
+
+# %%
+# What becomes of the mean curves at the highest noise:
+
+for family, cells in families.items():
+    for objective, score in SCORES.items():
+        print(f"\n{family}, {score} at {tuple(HIGHEST)}, mean curve\n")
+        print_curves(cells, objective)
+
+# %%
+# The epochs at which our curves of MNIST cross the published values:
+
+print_meetings(families["MNIST"])
+
+# %%
+# The mean curves at the highest noise:
+
+figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
+for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+    for loss in NAMES:
+        panel.plot(mean_curve(families[family], objective, loss), color=COLOURS[loss], label=loss_heading(loss))
+    panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+    panel.set_xlabel("epoch")
+    panel.spines[["top", "right"]].set_visible(False)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=110)

@@ -1,0 +1,54 @@
+"""
+A symmetric loss cannot give probabilities
+==========================================
+
+Points on a line, two normal classes: eta(x), the probability of the positive class, is known. A model with one free
+score for each of 25 intervals learns from *clean* labels. Under the logistic loss its scores are the log odds of eta,
+so that a sigmoid gives eta back. Under a symmetric loss scores end up at two values, one for each side of 1/2
+(theorem 8): they say which class is more probable, and not by how much.
+"""
+
+import sys
+
+import matplotlib.pyplot as plt
+import torch
+
+import symloss as sl
+from symloss.paper.figures import COLOURS
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+y = torch.arange(10_000) % 2 * 2 - 1
+x = torch.randn(10_000) + y
+edges = torch.linspace(-1.5, 1.5, 24)
+interval = torch.bucketize(x, edges)
+
+
+def learn(loss: str) -> torch.Tensor:
+    """Return the score of each interval that minimises the balanced error under this loss."""
+    scores = torch.zeros(25, requires_grad=True)
+    criterion = sl.BERLoss(loss)
+    optimiser = torch.optim.Adam([scores], lr=0.2)
+    for _ in range(1000):
+        optimiser.zero_grad()
+        criterion(scores[interval], y).backward()
+        optimiser.step()
+    return scores.detach()
+
+
+# %%
+# With as many of either class, eta(x) = 1 / (1 + exp(-2x)); below it is the share of positives in an interval.
+
+eta = torch.stack([(y[interval == k] == 1).float().mean() for k in range(25)])
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+for panel, loss in zip(axes, ("logistic", "sigmoid", "barrier_hinge"), strict=True):
+    panel.plot(eta, learn(loss), "o", color=COLOURS[loss], label="learnt scores")
+    if loss == "logistic":
+        panel.plot(eta, torch.logit(eta), "k:", label="log odds of eta")
+    panel.set(title=sl.get_loss(loss).title, xlabel="eta")
+    panel.axvline(0.5, color="0.8", linewidth=1, zorder=0)
+    panel.spines[["top", "right"]].set_visible(False)
+axes[0].set_ylabel("score")
+axes[0].legend(frameon=False, fontsize=9)
+if len(sys.argv) > 1:
+    figure.savefig(sys.argv[1], dpi=100)
