@@ -28,7 +28,7 @@ exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    "filename_pattern": r"[/\\](?!with_|distributed)\w+\.py$",  # those of other libraries run in the tests
     "download_all_examples": False,
     "image_srcset": ["2x"],
     "show_memory": False,
