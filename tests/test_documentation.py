@@ -89,7 +89,9 @@ def run_symloss(arguments: list[str]) -> str:
 
 def check_other(words: list[str]) -> None:
     """Check that a script and its options, or a target of the Makefile, exist."""
-    if words[:1] == ["python"]:
+    if words[:1] == ["torchrun"]:
+        assert (ROOT / words[-1]).exists(), words
+    elif words[:1] == ["python"]:
         script = (ROOT / words[1]).read_text()
         assert all(word in script for word in words[2:] if word.startswith("--")), words
     elif words[:1] == ["make"]:

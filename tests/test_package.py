@@ -27,9 +27,7 @@ PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
           "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.runner", "symloss.tabular",
-          "symloss.report.page", "symloss.report.formulas", "symloss.report.explorer", "symloss.report.facts",
-          "symloss.report.content", "symloss.report.data", "symloss.report.tables", "symloss.report.summary",
-          "symloss.report.report"]  # fmt: skip
+          "symloss.report"]  # fmt: skip
 
 
 def public_objects():

@@ -19,7 +19,7 @@ def report(
 
     Example: [bold]symloss report results/uci-matched results/cifar10 --out report.html[/bold]
     """
-    from symloss.report.report import write_report
+    from symloss.report import write_report
 
     for run in write_report(results, out):
         warn_of_damage(run.damaged)
@@ -37,7 +37,7 @@ def explore(
 
     Example: [bold]symloss explore --out explorer.html[/bold]
     """
-    from symloss.report.explorer import write_explorer
+    from symloss.report import write_explorer
 
     chosen = None if losses is None else [find_loss(name, {}) for name in listed(losses)]
     print(f"wrote {write_explorer(out, chosen)}")
