@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -314,9 +315,10 @@ def _scores_of(
 
 
 def _raw_scores(estimator: Any, X: Any) -> Array:
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(X))
-    return np.asarray(estimator.predict_proba(X)[:, 1])
+    with parallel_config("threading", n_jobs=1):  # a forest's threads add its trees up in any order: other last digits
+        if hasattr(estimator, "decision_function"):
+            return np.asarray(estimator.decision_function(X))
+        return np.asarray(estimator.predict_proba(X)[:, 1])
 
 
 def _mean_and_scale(scores: Array, data: Training) -> tuple[float, float]:

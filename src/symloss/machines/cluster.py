@@ -16,6 +16,7 @@ from symloss.machines.ray_backend import register_ray
 
 _LOG = logging.getLogger(__name__)
 _SECONDS = 10  # to wait for a cluster's answer
+_NEW_WORKER = 60  # seconds to wait for a worker where the last one died
 
 
 @contextmanager
@@ -45,31 +46,34 @@ def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -
         raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs}")
     if address is not None and jobs != -1:
         raise ValueError(f"jobs is for a cluster that is started here; the one at {address} has its own workers")
-    with (
-        _OPEN[backend](address, cpu_count() if jobs == -1 else jobs) as n_jobs,
-        parallel_config(backend, n_jobs=n_jobs),
-    ):
+    processes = cpu_count() if jobs == -1 else jobs
+    with _OPEN[backend](address, processes) as configuration, parallel_config(**configuration):
         yield
 
 
 @contextmanager
-def _loky(address: str | None, jobs: int) -> Iterator[int]:
+def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     if address is not None:
         raise ValueError(f"loky runs on this machine and takes no address, got {address}; use dask or ray")
-    yield jobs
+    yield {"backend": "loky", "n_jobs": jobs}
 
 
 @contextmanager
-def _dask(address: str | None, jobs: int) -> Iterator[int]:
+def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     try:
         from distributed import Client, LocalCluster
+
+        from symloss.machines.dask_backend import DaskBackend
     except ImportError:
         raise ImportError('the dask backend needs Dask: pip install "symloss[dask]"') from None
     if address is None:
         options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None}
-        with LocalCluster(n_workers=jobs, threads_per_worker=1, **options) as local, Client(local) as client:
-            client.subscribe_topic("all", _tell_of_dask)
-            yield -1
+        with (
+            LocalCluster(n_workers=jobs, threads_per_worker=1, **options) as local,
+            Client(local) as client,
+            _deaths_told(client),
+        ):
+            yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
         return
     _check_answer("Dask", address)
     with Client(address, timeout=_SECONDS) as client:
@@ -78,18 +82,26 @@ def _dask(address: str | None, jobs: int) -> Iterator[int]:
         except TimeoutError:
             raise ConnectionError(f"the Dask cluster at {address} has no worker after {_SECONDS} s") from None
         _check_versions(client.run(_probe()))
-        client.subscribe_topic("all", _tell_of_dask)
-        yield -1
-
-
-def _tell_of_dask(event: Any) -> None:
-    what = event[1]
-    if isinstance(what, dict) and what.get("action") == "remove-worker" and not what.get("expected"):
-        _LOG.warning("a Dask worker died (%s); what it had is run again", what["worker"])
+        with _deaths_told(client):
+            yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
 
 
 @contextmanager
-def _ray(address: str | None, jobs: int) -> Iterator[int]:
+def _deaths_told(client: Any) -> Iterator[None]:
+    """Say when a Dask worker dies, which Dask itself makes good."""
+
+    def tell(event: Any) -> None:
+        _, what = event
+        if isinstance(what, dict) and what.get("action") == "remove-worker" and not what.get("expected"):
+            _LOG.warning("a Dask worker died (%s); what it had is run again", what["worker"])
+
+    client.subscribe_topic("all", tell)
+    yield
+    client.unsubscribe_topic("all")
+
+
+@contextmanager
+def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     try:
         import ray
     except ImportError:
@@ -99,7 +111,7 @@ def _ray(address: str | None, jobs: int) -> Iterator[int]:
         with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
             ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
             try:
-                yield -1
+                yield {"backend": "ray"}
             finally:
                 ray.shutdown()
         return
@@ -108,7 +120,7 @@ def _ray(address: str | None, jobs: int) -> Iterator[int]:
     ray.init(address)
     try:
         _check_versions(_on_every_ray_node(_probe()))
-        yield -1
+        yield {"backend": "ray"}
     finally:
         ray.shutdown()
 

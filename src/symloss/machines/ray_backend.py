@@ -63,7 +63,7 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         self._aborted = threading.Event()
         jobs = self.effective_n_jobs(n_jobs)
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="symloss-ray")
-        return jobs
+        return max(2, jobs)  # of 1, joblib makes a loop in this process
 
     def submit(self, func: Any, callback: Any = None) -> Future[Any]:
         """Schedule a batch of calls."""

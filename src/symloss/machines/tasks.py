@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 
@@ -100,8 +101,10 @@ def _parallel(
 def _call(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
     """Run in the worker; a task's own joblib calls stay there, where Dask would spread them over the cluster again."""
     dask = type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
+    # Dask leaves arrays at odd addresses, where sums have other last digits.
+    aligned = (np.require(arg, requirements="A") if isinstance(arg, np.ndarray) else arg for arg in args)
     with parallel_config("threading", n_jobs=1) if dask else nullcontext():
-        return k, function(*args)
+        return k, function(*aligned)
 
 
 def _is_death(error: Exception) -> bool:
