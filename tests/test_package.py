@@ -26,8 +26,8 @@ PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
-          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.runner", "symloss.tabular",
-          "symloss.report"]  # fmt: skip
+          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.worker", "symloss.paper.runner",
+          "symloss.tabular", "symloss.machines", "symloss.report"]  # fmt: skip
 
 
 def public_objects():
@@ -130,6 +130,7 @@ ORDER = [
     "models",
     "training",
     "convolutional",
+    "machines",
     "estimators",
     "datasets",
     "paper",

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -17,7 +16,8 @@ from symloss.cli import app
 from symloss.paper.experiment import label, run_cell
 from symloss.paper.protocol import Settings
 from symloss.paper.results import Configuration, cell_path, read_cell, read_cells
-from symloss.paper.runner import load_arrays, run, run_and_write, uci_cells
+from symloss.paper.runner import run, uci_cells
+from symloss.paper.worker import Task, load_arrays, run_task
 
 QUICK = Settings(n_positive=40, n_negative=40, n_test=40, hidden_units=8, epochs=3, batch_size=40)
 LOSSES = [sl.Sigmoid(), sl.Hinge()]
@@ -97,12 +97,10 @@ def test_a_damaged_file_is_reported_and_run_again(tmp_path):
 
 
 def test_two_runs_at_once_lose_nothing(tmp_path):
-    context = get_context("spawn")
-    processes = [context.Process(target=run_and_write, args=(tmp_path, cell(), [loss], ["auc"])) for loss in LOSSES]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
+    command = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci", "--datasets", "twonorm"]
+    options = ["--noise", "0.8,0.3", "--trials", "1", "--objectives", "auc", "--jobs", "1", "--out", str(tmp_path)]
+    processes = [subprocess.Popen([*command, *options, "--losses", loss]) for loss in ("sigmoid", "hinge")]
+    assert [process.wait() for process in processes] == [0, 0]
     assert set(read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3)).scores["auc"]) == {"sigmoid", "hinge"}
 
 
@@ -160,10 +158,8 @@ def test_a_cell_that_fails_stops_no_other_and_one_that_diverges_scores_as_chance
     outcomes = list(run(tmp_path, [cell("nowhere:load"), cell()], LOSSES))
     assert sorted(outcome.error is None for outcome in outcomes) == [False, True]
     with pytest.warns(UserWarning, match="Exploding diverged in 2 of 2 trials, which score 50"):
-        run_and_write(tmp_path, cell("waveform"), [Exploding()], ["auc"], "cpu")
-    assert read_cell(cell_path(tmp_path, "waveform", 0.8, 0.3)).scores == {
-        "auc": {f"{__name__}:Exploding": [50.0, 50.0]}
-    }
+        found = run_task(Task(cell("waveform"), [Exploding()], ["auc"]))
+    assert found.scores == {"auc": {f"{__name__}:Exploding": [50.0, 50.0]}}
 
 
 def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
@@ -193,7 +189,7 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
         (["--noise", "0.3,0.6"], "pi"),
         (["--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
         (["--losses", "nothing"], "unknown loss 'nothing'"),
-        (["--jobs", "0"], "--jobs must be a number of processes"),
+        (["--jobs", "0"], "jobs must be a number of processes"),
         (["--device", "abacus"], "--device abacus cannot be used"),
         (["--protocol", "guessed"], "protocol must be one of matched, printed, got 'guessed'"),
     ],

@@ -45,7 +45,18 @@ def reproduce_uci(
     protocol: Annotated[
         str, typer.Option(help="matched: with the weight decay that the paper does not print; printed: without.")
     ] = "matched",
-    jobs: Annotated[int, typer.Option(help="Processes; -1 is one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Processes on this machine; -1 is one a core.")] = -1,
+    backend: Annotated[
+        str, typer.Option(help="Where processes run: on this machine (loky), or on Dask or Ray.", metavar="NAME")
+    ] = "loky",
+    scheduler_address: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray).",
+            metavar="ADDRESS",
+            show_default="a cluster of --jobs processes here",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, or cuda to train all trials of a cell at once.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
     download: Annotated[
@@ -59,6 +70,7 @@ def reproduce_uci(
 
     Example: [bold]symloss reproduce uci --datasets twonorm,waveform --trials 5[/bold]
     """
+    from symloss.machines import cluster
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
     from symloss.paper.runner import run, uci_cells
 
@@ -66,11 +78,11 @@ def reproduce_uci(
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses else LOSSES
     check_device(device)
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of processes, or -1 for one a core; got 0")
+    risks = objective_names(objectives)
     cells = uci_cells(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
-    _finish(folder, run(folder, cells, chosen, objective_names(objectives), jobs, device, download), len(cells))
+    with cluster(backend, scheduler_address, jobs):
+        _finish(folder, run(folder, cells, chosen, risks, device=device, download=download), len(cells))
 
 
 ImageNoise = Annotated[

@@ -7,11 +7,11 @@ zero-one loss): the candidate that is best on corrupted labels is, up to chance,
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import parallel_config
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -24,6 +24,7 @@ from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.differences import auc_parts, balanced_accuracy_parts, error_of_difference
 from symloss.estimators.folds import Folds, check_test_folds, split
 from symloss.estimators.threshold import choose_threshold
+from symloss.machines import LostTask, completed
 from symloss.metrics import (
     Estimate,
     auc,
@@ -103,7 +104,7 @@ class _ClassifierCV(BinaryClassifier):
         weights = self.cv_results_["weight"]
         best = np.flatnonzero(weights)[np.argsort(-weights[weights > 0], kind="stable")].tolist()
         used = data.used()
-        fitted = self._parallel("Fitting the best", [(_fitted, candidates[k][1], used) for k in best])
+        fitted = self._parallel("Fitting the best", _fitted, [(candidates[k][1], *used) for k in best])
         self.members_ = [
             Member(candidates[k][0], estimator, float(weights[k]), *_mean_and_scale(scores[k], data))
             for k, estimator in zip(best, fitted, strict=True)
@@ -114,23 +115,24 @@ class _ClassifierCV(BinaryClassifier):
 
     def _out_of_fold(self, estimators: list[Any], data: Training, folds: Folds) -> Array:
         """Return the scores (candidates, points) by candidates that have not seen the point; NaN if none is so."""
-        parts = [(data.rows(train), data.X[test]) for train, test in folds]
-        tasks = [(_scores_of, estimator, *part) for estimator in estimators for part in parts]
-        found = self._parallel("Scoring candidates on folds", tasks)
+        tasks = [(estimator, *data, *fold) for estimator in estimators for fold in folds]
+        found = self._parallel("Scoring candidates on folds", _scores_of, tasks)
         scores = np.full((len(estimators), len(data.weight)), np.nan)
         for k in range(len(estimators)):
             for (_, test), part in zip(folds, found[k * len(folds) :], strict=False):
                 scores[k, test] = part
         return scores
 
-    def _parallel(self, title: str, tasks: list[tuple[Any, ...]]) -> list[Any]:
+    def _parallel(self, title: str, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
         progress = getattr(self, "_progress", _print_progress if self.verbose else None)
-        results = []
-        for result in Parallel(self.n_jobs, return_as="generator")(delayed(f)(*args) for f, *args in tasks):
-            results.append(result)
+        results: dict[int, Any] = {}
+        for k, result in completed(function, tasks, self.n_jobs):
+            if isinstance(result, LostTask):
+                raise result
+            results[k] = result
             if progress is not None:
                 progress(title, len(results), len(tasks))
-        return results
+        return [results[k] for k in range(len(tasks))]
 
     def _pool(self, data: Training, seed: int) -> Candidates:
         if self.candidates is None:
@@ -293,21 +295,30 @@ def _seeded(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**dict.fromkeys(states, seed))
 
 
-def _fitted(estimator: Any, data: Training) -> Any:
+def _fitted(estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array) -> Any:
     """Fit a candidate; weights are passed only if there are some, since not every estimator takes them."""
-    if (data.weight == 1).all():
-        return clone(estimator).fit(data.X, data.positive)
-    return clone(estimator).fit(data.X, data.positive, sample_weight=data.weight)
+    if (weight == 1).all():
+        return clone(estimator).fit(X, positive)
+    return clone(estimator).fit(X, positive, sample_weight=weight)
 
 
-def _scores_of(estimator: Any, training: Training, points: Any) -> Array:
-    return _raw_scores(_fitted(estimator, training), points)
+def _scores_of(
+    estimator: Any,
+    X: Any,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> Array:
+    """Fit a candidate to some rows and score others; rows are taken here, so that X is sent to a machine once."""
+    return _raw_scores(_fitted(estimator, *Training(X, positive, weight).rows(train)), X[test])
 
 
 def _raw_scores(estimator: Any, X: Any) -> Array:
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(X))
-    return np.asarray(estimator.predict_proba(X)[:, 1])
+    with parallel_config("threading", n_jobs=1):  # a forest's threads add its trees up in any order: other last digits
+        if hasattr(estimator, "decision_function"):
+            return np.asarray(estimator.decision_function(X))
+        return np.asarray(estimator.predict_proba(X)[:, 1])
 
 
 def _mean_and_scale(scores: Array, data: Training) -> tuple[float, float]:

@@ -1,23 +1,21 @@
-"""The reproduction: cells of data set and noise, each run once and kept in a file, over several processes if asked."""
+"""The reproduction: cells of data set and noise, each run once and kept in a file, over several machines if asked.
+
+Workers get a cell's configuration, read the data set by its name, and send scores back. Only the process that started
+them writes, so that they need no disk in common, and a cell that was run twice is written once.
+"""
 
 from __future__ import annotations
 
-import importlib
-import math
-import sys
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import torch
 from filelock import FileLock
 
 from symloss.losses import Loss
-from symloss.paper.experiment import CellScores, label, run_cell
-from symloss.paper.images import load_images, run_image_cell
+from symloss.machines import LostTask, completed
+from symloss.paper.experiment import label
 from symloss.paper.protocol import (
     CIFAR10_PAIRS,
     IMAGE_TRIALS,
@@ -28,20 +26,9 @@ from symloss.paper.protocol import (
     TRIALS,
     UCI_DATASETS,
     ImageSettings,
-    Settings,
 )
-from symloss.paper.results import (
-    Cell,
-    Configuration,
-    DamagedResult,
-    Scores,
-    cell_path,
-    current_versions,
-    read_cell,
-    write_cell,
-)
-
-CHANCE = 50.0  # the score of a classifier that says nothing
+from symloss.paper.results import Cell, Configuration, DamagedResult, Scores, cell_path, read_cell, write_cell
+from symloss.paper.worker import Task, check_source, run_task
 
 
 def uci_cells(
@@ -160,14 +147,15 @@ def run(
     configurations: Sequence[Configuration],
     losses: Sequence[Loss],
     objectives: Sequence[str] = OBJECTIVES,
-    jobs: int = 1,
+    jobs: int | None = None,
     device: str = "cpu",
     download: bool = True,
 ) -> Iterator[Outcome]:
     """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
 
     Stop it at any moment: what is finished is kept, and the next run goes on from there. A cell that lacks a loss or an
-    objective is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other.
+    objective is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other, and
+    one whose worker dies is run again.
 
     Parameters
     ----------
@@ -176,8 +164,8 @@ def run(
     losses : sequence of Loss
         Built in or your own, with different labels.
     objectives : sequence of {"ber", "auc"}
-    jobs : int
-        Processes, through joblib: also on a cluster, inside ``joblib.parallel_config``.
+    jobs : int, optional
+        Processes, through joblib: also on a cluster, inside ``symloss.machines.cluster`` or ``joblib.parallel_config``.
     device : str
         Where to train; anything but the CPU takes the cells one after another.
     download : bool
@@ -193,129 +181,52 @@ def run(
     ...     [outcome.seconds for outcome in run(Path(folder), cells, [Unhinged()], ["auc"])]
     [None]
     """
-    from joblib import Parallel, delayed
-
     wanted = [label(loss) for loss in losses]
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"losses must be different, got {', '.join(wanted)}")
     folder.mkdir(parents=True, exist_ok=True)
-    missing = []
+    tasks = []
     for configuration in configurations:
-        cell = _kept(folder, configuration)
-        if cell is not None and all(name in cell.scores.get(risk, {}) for risk in objectives for name in wanted):
-            yield Outcome(configuration)
+        task = _task(configuration, _kept(folder, configuration), losses, objectives, device, download)
+        if task.losses:
+            tasks.append(task)
         else:
-            missing.append(configuration)
+            yield Outcome(configuration)
     # The longest first, so that no process is left with one at the end.
-    missing.sort(key=lambda configuration: -_effort(configuration))
-    tasks = (delayed(run_and_write)(folder, cell, losses, objectives, device, download) for cell in missing)
-    yield from Parallel(n_jobs=jobs if device == "cpu" else 1, return_as="generator_unordered")(tasks)
+    tasks.sort(key=lambda task: -_effort(task.configuration))
+    sources: dict[str, str] = {}
+    for k, result in completed(run_task, [(task,) for task in tasks], jobs if device == "cpu" else 1):
+        yield _written(folder, tasks[k].configuration, result, sources)
 
 
-def run_and_write(
-    folder: Path,
+def _task(
     configuration: Configuration,
-    losses: Sequence[Loss],
-    objectives: Sequence[str],
-    device: str = "cpu",
-    download: bool = True,
-) -> Outcome:
-    """Run one cell, or what its file lacks of it, and write it; an error becomes the outcome.
-
-    Examples
-    --------
-    >>> cell = uci_cells(["symloss.nowhere:load"], [(1, 0)])[0]
-    >>> print(run_and_write(Path("unused"), cell, [], ["auc"], "cpu"))
-    symloss.nowhere:load (1.0, 0.0): failed: cannot import symloss.nowhere:load: No module named 'symloss.nowhere'
-    """
-    start = time.perf_counter()
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
-        path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
-        cell = _kept(folder, configuration, quietly=True)
-        have = cell.scores if cell else {}
-        lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
-        found, source = _run(configuration, lacking, objectives, device, download, cell)
-        seconds = time.perf_counter() - start
-        new = Cell(
-            **vars(configuration),
-            scores=_or_chance(found.scores),
-            curves=found.curves,
-            further_scores={way: _or_chance(scores) for way, scores in found.further_scores.items()},
-            further_curves=found.further_curves,
-            versions=current_versions() | {"data": source},
-            device=_device_name(device),
-            seconds=round(seconds, 2),
-        )
-        with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
-            kept = _kept(folder, configuration, quietly=True)
-            write_cell(folder, new if kept is None else _joined(kept, new))
-    except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
-        what = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
-        return Outcome(configuration, time.perf_counter() - start, what)
-    finally:
-        torch.set_num_threads(threads)
-    return Outcome(configuration, seconds)
-
-
-def _run(
-    configuration: Configuration,
+    kept: Cell | None,
     losses: Sequence[Loss],
     objectives: Sequence[str],
     device: str,
     download: bool,
-    kept: Cell | None,
-) -> tuple[CellScores, str]:
-    """Run a cell for these losses, and return what was found and where the data is from."""
-    cell = configuration
-    noise = cell.pi, cell.pi_prime
-    if cell.family in IMAGES:
-        images = load_images(cell.family, cell.dataset, download)
-        settings = ImageSettings(**cell.settings)
-        found = run_image_cell(
-            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device
-        )
-        return found, "official files"
-    X, y, source = load_arrays(cell.dataset, download)
-    if kept:
-        _check_source(kept, source)
-    scores = run_cell(
-        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
-    )
-    return CellScores(scores), source
+) -> Task:
+    have = kept.scores if kept else {}
+    lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
+    return Task(configuration, lacking, objectives, device, download, _source(kept) if kept else None)
 
 
-def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
-    """Return X, y and where they are from: by name, or from a function given as ``package.module:function``.
-
-    Examples
-    --------
-    >>> X, y, source = load_arrays("symloss.datasets:make_twonorm")
-    >>> X.shape, source
-    ((7400, 20), 'symloss.datasets:make_twonorm')
-    """
-    source = dataset
-    if ":" not in dataset:
-        from symloss.datasets import load
-
-        found: Any = load(dataset, download=download)
-        source = "generator" if "generator" in found.origin else "official files"
-    else:
-        module, _, function = dataset.partition(":")
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # a module in the working directory, as with python -m
-        try:
-            found = getattr(importlib.import_module(module), function)()
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"cannot import {dataset}: {error}") from error
-    if hasattr(found, "data") and hasattr(found, "target"):
-        return found.data, found.target, source
+def _written(
+    folder: Path, configuration: Configuration, result: Cell | str | LostTask, sources: dict[str, str]
+) -> Outcome:
+    """Write a cell that came back, and return its outcome; ``sources`` says where each data set is from so far."""
+    if not isinstance(result, Cell):
+        return Outcome(configuration, error=str(result))
     try:
-        X, y = found
-    except (TypeError, ValueError):
-        raise ValueError(f"{dataset} must return X and y, got {type(found).__name__}") from None
-    return X, y, source
+        check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another cell")
+        path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+        with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
+            kept = _kept(folder, configuration, quietly=True)
+            write_cell(folder, result if kept is None else _joined(kept, result))
+    except (ValueError, OSError) as error:
+        return Outcome(configuration, result.seconds, str(error))
+    return Outcome(configuration, result.seconds)
 
 
 def _check_dataset(name: str) -> None:
@@ -337,7 +248,7 @@ def _effort(configuration: Configuration) -> float:
 
 def _joined(old: Cell, new: Cell) -> Cell:
     """Return a cell with the scores of both, and where each part was run."""
-    _check_source(old, new.versions["data"])
+    check_source(_source(old), _source(new))
     versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
     device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
     return replace(
@@ -356,10 +267,8 @@ def _together(old: Scores, new: Scores) -> Scores:
     return {risk: {**old.get(risk, {}), **new.get(risk, {})} for risk in {**old, **new}}
 
 
-def _check_source(cell: Cell, source: str) -> None:
-    """Refuse to put scores on official files and on drawn points into one cell."""
-    if (before := cell.versions.get("data", "an unknown source")) != source:
-        raise ValueError(f"its file has scores on data from {before}, and the data is now from {source}")
+def _source(cell: Cell) -> str:
+    return cell.versions.get("data", "an unknown source")
 
 
 def _both(old: str, new: str) -> str:
@@ -386,21 +295,4 @@ def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> 
     return cell
 
 
-def _or_chance(scores: Scores) -> Scores:
-    """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for risk, losses in scores.items():
-        found[risk] = {}
-        for name, values in losses.items():
-            if diverged := sum(math.isnan(value) for value in values):
-                text = f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}"
-                warnings.warn(text, stacklevel=2)
-            found[risk][name] = [CHANCE if math.isnan(value) else value for value in values]
-    return found
-
-
-def _device_name(device: str) -> str:
-    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
-
-
-__all__ = ["Outcome", "image_cells", "load_arrays", "run", "run_and_write", "uci_cells"]
+__all__ = ["Outcome", "image_cells", "run", "uci_cells"]

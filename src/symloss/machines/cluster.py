@@ -1,0 +1,180 @@
+"""A cluster for joblib's work: this machine's processes, or Dask or Ray, started here or already running."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from joblib import cpu_count, parallel_config
+
+from symloss.machines.ray_backend import register_ray
+
+_LOG = logging.getLogger(__name__)
+_SECONDS = 10  # to wait for a cluster's answer
+_NEW_WORKER = 60  # seconds to wait for a worker where the last one died
+
+
+@contextmanager
+def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -> Iterator[None]:
+    """Run what is inside the block on several processes or machines, wherever it goes through joblib.
+
+    Parameters
+    ----------
+    backend : {"loky", "dask", "ray"}
+        Processes of this machine, or a cluster of Dask or Ray.
+    address : str, optional
+        Of a running cluster: ``tcp://host:8786`` of Dask's scheduler, ``ray://host:10001`` of a Ray head, or ``auto``
+        on a machine that belongs to a Ray cluster. Its machines need the same versions of symloss, PyTorch and NumPy.
+    jobs : int
+        Without an address, the number of processes to start here, one thread each; -1 is one a core.
+
+    Examples
+    --------
+    >>> from joblib import Parallel, delayed
+    >>> with cluster("loky", jobs=1):
+    ...     Parallel()(delayed(pow)(k, 2) for k in range(4))
+    [0, 1, 4, 9]
+    """
+    if backend not in _OPEN:
+        raise ValueError(f"backend must be one of {', '.join(_OPEN)}, got {backend!r}")
+    if jobs == 0 or jobs < -1:
+        raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs}")
+    if address is not None and jobs != -1:
+        raise ValueError(f"jobs is for a cluster that is started here; the one at {address} has its own workers")
+    processes = cpu_count() if jobs == -1 else jobs
+    with _OPEN[backend](address, processes) as configuration, parallel_config(**configuration):
+        yield
+
+
+@contextmanager
+def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
+    if address is not None:
+        raise ValueError(f"loky runs on this machine and takes no address, got {address}; use dask or ray")
+    yield {"backend": "loky", "n_jobs": jobs}
+
+
+@contextmanager
+def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
+    try:
+        from distributed import Client, LocalCluster
+
+        from symloss.machines.dask_backend import DaskBackend
+    except ImportError:
+        raise ImportError('the dask backend needs Dask: pip install "symloss[dask]"') from None
+    if address is None:
+        options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None}
+        with (
+            LocalCluster(n_workers=jobs, threads_per_worker=1, **options) as local,
+            Client(local) as client,
+            _deaths_told(client),
+        ):
+            yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
+        return
+    _check_answer("Dask", address)
+    with Client(address, timeout=_SECONDS) as client:
+        try:
+            client.wait_for_workers(1, timeout=_SECONDS)
+        except TimeoutError:
+            raise ConnectionError(f"the Dask cluster at {address} has no worker after {_SECONDS} s") from None
+        _check_versions(client.run(_probe()))
+        with _deaths_told(client):
+            yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
+
+
+@contextmanager
+def _deaths_told(client: Any) -> Iterator[None]:
+    """Say when a Dask worker dies, which Dask itself makes good."""
+
+    def tell(event: Any) -> None:
+        _, what = event
+        if isinstance(what, dict) and what.get("action") == "remove-worker" and not what.get("expected"):
+            _LOG.warning("a Dask worker died (%s); what it had is run again", what["worker"])
+
+    client.subscribe_topic("all", tell)
+    yield
+    client.unsubscribe_topic("all")
+
+
+@contextmanager
+def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
+    try:
+        import ray
+    except ImportError:
+        raise ImportError('the ray backend needs Ray: pip install "symloss[ray]"') from None
+    register_ray()
+    if address is None:
+        with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+            ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
+            try:
+                yield {"backend": "ray"}
+            finally:
+                ray.shutdown()
+        return
+    if address != "auto":
+        _check_answer("Ray", address)
+    ray.init(address)
+    try:
+        _check_versions(_on_every_ray_node(_probe()))
+        yield {"backend": "ray"}
+    finally:
+        ray.shutdown()
+
+
+def _on_every_ray_node(function: Callable[[], Any]) -> dict[str, Any]:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    if not nodes:
+        raise ConnectionError("the Ray cluster has no CPU to run on")
+    there = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
+    remote = ray.remote(num_cpus=0)(function)
+    found = ray.get([remote.options(scheduling_strategy=where).remote() for where in there])
+    return {node["NodeManagerAddress"]: versions for node, versions in zip(nodes, found, strict=True)}
+
+
+def _check_answer(name: str, address: str) -> None:
+    """Raise a clear error at once where nothing listens; the packages would try on for a minute."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        if not parts.hostname or not parts.port:
+            raise ValueError("it should be as in tcp://host:8786")
+        socket.create_connection((parts.hostname, parts.port), _SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no {name} cluster at {address}: {error}") from None
+
+
+def _probe() -> Callable[[], dict[str, str]]:
+    """Return a function that says a worker's versions, and that workers without symloss can run as well."""
+
+    def versions() -> dict[str, str]:
+        from importlib import import_module
+
+        found = {}
+        for name in ("symloss", "torch", "numpy"):
+            try:
+                found[name] = str(import_module(name).__version__).partition("+")[0]  # not the build, as in 2.13.0+cpu
+            except ImportError:
+                found[name] = "none"
+        return found
+
+    return versions
+
+
+def _check_versions(of_workers: dict[str, dict[str, str]]) -> None:
+    """Raise an error where a worker has other versions than this process, and so might have other results."""
+    here = _probe()()
+    for worker, there in of_workers.items():
+        for name, version in here.items():
+            if there[name] != version:
+                raise ValueError(
+                    f"worker {worker} has {name} {there[name]}, and this machine {version}: make them equal"
+                )
+
+
+_OPEN = {"loky": _loky, "dask": _dask, "ray": _ray}

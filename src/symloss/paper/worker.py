@@ -1,0 +1,157 @@
+"""What a worker does of the reproduction: one cell, from its configuration to its scores, without writing anything."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from symloss.losses import Loss
+from symloss.paper.experiment import CellScores, run_cell
+from symloss.paper.images import load_images, run_image_cell
+from symloss.paper.protocol import IMAGES, ImageSettings, Settings
+from symloss.paper.results import Cell, Configuration, Scores, current_versions
+
+CHANCE = 50.0  # the score of a classifier that says nothing
+_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and PyTorch's number of threads is for all
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told: the cell, the losses that its file lacks, and where the file's data is from.
+
+    Examples
+    --------
+    >>> cell = Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20)
+    >>> Task(cell, losses=[], objectives=["auc"]).device
+    'cpu'
+    """
+
+    configuration: Configuration
+    losses: Sequence[Loss]
+    objectives: Sequence[str]
+    device: str = "cpu"
+    download: bool = True
+    source: str | None = None
+
+
+def run_task(task: Task) -> Cell | str:
+    """Run a task, in a worker, and return the cell, or what went wrong.
+
+    Examples
+    --------
+    >>> cell = Configuration(family="uci", dataset="symloss.nowhere:load", pi=1, pi_prime=0, trials=20)
+    >>> run_task(Task(cell, [], ["auc"]))
+    "cannot import symloss.nowhere:load: No module named 'symloss.nowhere'"
+    """
+    with _ONE_AT_A_TIME:
+        start = time.perf_counter()
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
+            found, source = _run(task)
+            return Cell(
+                **vars(task.configuration),
+                scores=_or_chance(found.scores),
+                curves=found.curves,
+                further_scores={way: _or_chance(scores) for way, scores in found.further_scores.items()},
+                further_curves=found.further_curves,
+                versions=current_versions() | {"data": source},
+                device=_device_name(task.device),
+                seconds=round(time.perf_counter() - start, 2),
+            )
+        except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
+            return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _run(task: Task) -> tuple[CellScores, str]:
+    """Run a cell for a task's losses, and return what was found and where the data is from."""
+    cell, losses, objectives, device = task.configuration, task.losses, task.objectives, task.device
+    noise = cell.pi, cell.pi_prime
+    if cell.family in IMAGES:
+        images = load_images(cell.family, cell.dataset, task.download)
+        settings = ImageSettings(**cell.settings)
+        found = run_image_cell(
+            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device
+        )
+        return found, "official files"
+    X, y, source = load_arrays(cell.dataset, task.download)
+    if task.source is not None:
+        check_source(task.source, source)
+    scores = run_cell(
+        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
+    )
+    return CellScores(scores), source
+
+
+def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
+    """Return X, y and where they are from: by name, or from a function given as ``package.module:function``.
+
+    Examples
+    --------
+    >>> X, y, source = load_arrays("symloss.datasets:make_twonorm")
+    >>> X.shape, source
+    ((7400, 20), 'symloss.datasets:make_twonorm')
+    """
+    source = dataset
+    if ":" not in dataset:
+        from symloss.datasets import load
+
+        found: Any = load(dataset, download=download)
+        source = "generator" if "generator" in found.origin else "official files"
+    else:
+        module, _, function = dataset.partition(":")
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # a module in the working directory, as with python -m
+        try:
+            found = getattr(importlib.import_module(module), function)()
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"cannot import {dataset}: {error}") from error
+    if hasattr(found, "data") and hasattr(found, "target"):
+        return found.data, found.target, source
+    try:
+        X, y = found
+    except (TypeError, ValueError):
+        raise ValueError(f"{dataset} must return X and y, got {type(found).__name__}") from None
+    return X, y, source
+
+
+def check_source(before: str, source: str, where: str = "its file") -> None:
+    """Refuse to put scores on official files and on drawn points together.
+
+    Examples
+    --------
+    >>> check_source("official files", "official files")
+    """
+    if before != source:
+        raise ValueError(f"{where} has scores on data from {before}, and the data is now from {source}")
+
+
+def _or_chance(scores: Scores) -> Scores:
+    """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for risk, losses in scores.items():
+        found[risk] = {}
+        for name, values in losses.items():
+            if diverged := sum(math.isnan(value) for value in values):
+                text = f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}"
+                warnings.warn(text, stacklevel=2)
+            found[risk][name] = [CHANCE if math.isnan(value) else value for value in values]
+    return found
+
+
+def _device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+
+
+__all__ = ["Task", "check_source", "load_arrays", "run_task"]

@@ -1,0 +1,204 @@
+"""Real clusters, in processes of their own, with workers and coordinators that are killed."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+import symloss as sl
+from symloss.cli import app
+from symloss.machines import LostTask, cluster, completed
+from symloss.machines.cluster import _check_versions
+
+HERE = Path(__file__).parent
+REPRODUCE = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci"]
+CELLS = ["--noise", "1,0", "--noise", "0.8,0.3", "--trials", "1", "--losses", "unhinged", "--objectives", "auc"]
+DOOMED_CELLS = ["--datasets", "doomed:load,twonorm", *CELLS]
+
+
+def variables(doomed):
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(sl.__file__).parents[1]), str(HERE)]),
+        "DOOMED": str(doomed),
+        "OMP_NUM_THREADS": "1",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray writes one into the home folder
+    }
+
+
+@pytest.fixture
+def environment(tmp_path):
+    (tmp_path / "doomed").mkdir()
+    return variables(tmp_path / "doomed")
+
+
+@pytest.fixture(scope="module")
+def local_results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("local")
+    (folder / "pid").symlink_to("nobody")  # so that none waits to be killed
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "1", "--out", str(folder)]
+    subprocess.run(command, env=variables(folder), check=True)
+    assert len(results(folder)) == 4
+    return results(folder)
+
+
+def wait_until(true, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def run_and_kill_the_doomed(command, environment):
+    """Run a command, kill the worker that waits for it, and return what was printed and the calls of each process."""
+    doomed = Path(environment["DOOMED"])
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_until(lambda: os.path.lexists(doomed / "pid") or process.poll() is not None)
+        pid = int(str((doomed / "pid").readlink()))
+        assert pid != process.pid
+        os.kill(pid, signal.SIGKILL)
+        printed, _ = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 0, printed
+    return printed, (doomed / "calls").read_text().split()
+
+
+def results(folder):
+    """All cells of a folder, but for what differs from run to run."""
+    found = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    for cell in found.values():
+        del cell["seconds"]
+    return found
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
+def test_a_killed_worker_loses_and_doubles_no_cell(backend, environment, local_results, tmp_path):
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(tmp_path / "out")]
+    printed, calls = run_and_kill_the_doomed(command, environment)
+    assert "worker died" in printed
+    assert len(calls) >= 3  # two cells, one of them twice; with loky perhaps both
+    for cell in ("doomed:load (1.0, 0.0)", "doomed:load (0.8, 0.3)", "twonorm (1.0, 0.0)", "twonorm (0.8, 0.3)"):
+        assert printed.count(f"{cell}: ") == 1
+    assert results(tmp_path / "out") == local_results
+
+
+@pytest.mark.parametrize(("backend", "workers"), [("dask", 1), ("ray", 2)])  # Dask's only worker takes the data with it
+def test_a_fit_with_a_killed_worker_is_the_local_fit(backend, workers, environment):
+    command = [sys.executable, str(HERE / "fit_here_and_there.py"), backend, str(workers)]
+    printed, _ = run_and_kill_the_doomed(command, environment)
+    assert "worker died" in printed
+
+
+def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path):
+    command = [*REPRODUCE, "--datasets", "twonorm,waveform", *CELLS, "--backend", "dask", "--jobs", "1"]
+    command += ["--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: results(tmp_path / "out"))
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    kept = results(tmp_path / "out")
+    assert 1 <= len(kept) < 4
+    assert workers
+    wait_until(lambda: not any(worker.is_running() for worker in workers))
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stderr.count("done before") + done.stdout.count("done before") == len(kept)
+    assert len(results(tmp_path / "out")) == 4
+    assert kept.items() <= results(tmp_path / "out").items()
+
+
+def test_a_running_dask_cluster_with_another_and_with_this_version(environment, tmp_path):
+    fake = tmp_path / "symloss"
+    fake.mkdir()
+    (fake / "__init__.py").write_text("__version__ = '0.0.1'\n")
+    dask = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--no-dashboard",
+    ]
+    file = tmp_path / "scheduler.json"
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
+    started = []
+
+    def start(command, variables):
+        started.append(subprocess.Popen(command, env=variables, cwd=tmp_path.parent, stderr=subprocess.DEVNULL))
+
+    try:
+        start([*dask, "--scheduler-file", str(file)], environment)
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        command = [*REPRODUCE, "--datasets", "twonorm", *CELLS, "--backend", "dask", "--scheduler-address", address]
+        command += ["--out", str(tmp_path / "out")]
+        start([*worker, "--no-nanny"], environment | {"PYTHONPATH": str(tmp_path)})
+        refused = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert refused.returncode == 2
+        assert f"has symloss 0.0.1, and this machine {sl.__version__}: make them equal" in refused.stderr
+        started[-1].kill()
+        started.pop().wait()
+        start([*worker, "--no-nanny"], environment)
+        subprocess.run(command, env=environment, check=True)
+        assert len(results(tmp_path / "out")) == 2
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--backend", "spark"], "backend must be one of loky, dask, ray, got 'spark'"),
+        (["--scheduler-address", "tcp://127.0.0.1:1"], "loky runs on this machine and takes no address"),
+        (["--backend", "dask", "--scheduler-address", "tcp://127.0.0.1:1"], "no Dask cluster at tcp://127.0.0.1:1: "),
+        (["--backend", "ray", "--scheduler-address", "ray://127.0.0.1:1"], "no Ray cluster at ray://127.0.0.1:1: "),
+        (["--backend", "ray", "--scheduler-address", "somewhere"], "it should be as in tcp://host:8786"),
+        (
+            ["--backend", "dask", "--scheduler-address", "tcp://a:1", "--jobs", "2"],
+            "jobs is for a cluster that is started",
+        ),
+    ],
+)
+def test_clusters_that_cannot_be_had(options, message):
+    result = CliRunner().invoke(app, ["reproduce", "uci", *options])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_package_that_is_not_installed(backend, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'pip install "symloss\[{backend}\]"'), cluster(backend):
+        pass
+
+
+def test_workers_without_symloss_are_refused():
+    with pytest.raises(ValueError, match="worker tcp://w has symloss none"):
+        _check_versions({"tcp://w": {"symloss": "none", "torch": "none", "numpy": "none"}})
+
+
+def test_a_task_that_kills_its_workers_is_given_up_and_stops_no_other():
+    tasks = [("__import__('os')._exit(1)",), ("6 * 7",), ("__import__('os')._exit(2)",), ("7 * 7",)]
+    found = dict(completed(eval, tasks, jobs=2))
+    assert (found[1], found[3]) == (42, 49)
+    assert isinstance(found[0], LostTask)
+    assert isinstance(found[2], LostTask)
+
+
+def test_an_error_of_the_function_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        list(completed(divmod, [(1, 1), (1, 0)], jobs=2))
