@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.paper import protocol, runner
+from symloss.paper import protocol, worker
 from symloss.paper.results import cell_path, read_cell, read_cells
 from symloss.paper.runner import image_cells, run
 
@@ -25,7 +25,7 @@ OPTIONS = ["--device", "cpu", "--trials", "1", "--losses", "sigmoid"]
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setitem(protocol.IMAGES, "cifar10", QUICK)
-    monkeypatch.setattr(runner, "load_images", lambda *_: made_up_images())
+    monkeypatch.setattr(worker, "load_images", lambda *_: made_up_images())
 
 
 def reproduce(*arguments):
@@ -69,6 +69,14 @@ def test_what_a_cell_lacks_is_added_in_every_way_of_scoring(quick, tmp_path):
         assert len(after["auc"]["hinge"]) == len(before["auc"]["sigmoid"])
 
 
+def test_progress_within_a_cell_is_told(quick, tmp_path):
+    told = []
+    cells = image_cells("cifar10", ["horse"], [(0.8, 0.3)], trials=1)
+    list(run(tmp_path, cells, [sl.Sigmoid()], ["auc"], 1, progress=lambda done, total: told.append((done, total))))
+    assert told == [(1, QUICK.epochs), (2, QUICK.epochs)]
+    assert read_cell(cell_path(tmp_path, "horse", 0.8, 0.3)).finished.startswith("20")
+
+
 def test_a_killed_run_loses_nothing_that_was_finished(quick, tmp_path):
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
@@ -108,9 +116,9 @@ def test_results_of_other_settings_are_not_overwritten(quick, tmp_path, monkeypa
 def test_where_there_is_no_data_it_says_what_to_fetch(family, archive, tmp_path, monkeypatch):
     monkeypatch.setenv("SYMLOSS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SYMLOSS_DATA", raising=False)
-    result = reproduce(family, "--noise", "1,0", *OPTIONS, "--no-download", "--out", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "(1.0, 0.0): failed: " in result.stderr
+    result = reproduce(family, *OPTIONS, "--no-download", "--out", tmp_path / "out")  # once, not once a cell
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
     assert archive in result.stderr
     assert "put that, packed or unpacked, into a folder that SYMLOSS_DATA names" in result.stderr
     assert not list((tmp_path / "out").glob("*.json"))
@@ -129,6 +137,10 @@ def test_where_there_is_no_data_it_says_what_to_fetch(family, archive, tmp_path,
         (["mnist", "--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
         (["mnist", "--losses", "nothing"], "unknown loss 'nothing'"),
         (["mnist", "--device", "abacus"], "--device abacus cannot be used"),
+        (["mnist", "--device", "meta"], "--device cpu works everywhere"),
+        (["cifar10", "--pairs", ""], "names must be separated by single commas, got ''"),
+        (["cifar10", "--pairs", "horse,"], "names must be separated by single commas, got 'horse,'"),
+        (["mnist", "--losses", ""], "names must be separated by single commas, got ''"),
     ],
 )
 def test_bad_options(options, message, tmp_path):

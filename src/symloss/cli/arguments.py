@@ -10,7 +10,10 @@ from symloss.losses import Loss, get_loss
 
 def listed(names: str) -> list[str]:
     """Return names with commas between them as a list, each once."""
-    return list(dict.fromkeys(name.strip() for name in names.split(",")))
+    found = list(dict.fromkeys(name.strip() for name in names.split(",")))
+    if "" in found:
+        raise ValueError(f"names must be separated by single commas, got {names!r}")
+    return found
 
 
 def check_device(device: str) -> None:
@@ -18,9 +21,10 @@ def check_device(device: str) -> None:
     import torch
 
     try:
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"--device {device} cannot be used: {str(error).splitlines()[0]}") from None
+        what = str(error).splitlines()[0].removesuffix(".")
+        raise ValueError(f"--device {device} cannot be used ({what}); --device cpu works everywhere") from None
 
 
 def noise_rate(pair: str) -> tuple[float, float]:

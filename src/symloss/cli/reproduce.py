@@ -12,9 +12,9 @@ from symloss.cli.compare import read_and_warn
 from symloss.cli.terminal import follow, new_console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from symloss.paper.runner import Outcome
+    from symloss.paper.runner import Outcome, Progress
 
 
 reproduce = typer.Typer(
@@ -74,15 +74,15 @@ def reproduce_uci(
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
     from symloss.paper.runner import run, uci_cells
 
-    names = listed(datasets) if datasets else UCI_DATASETS
+    names = listed(datasets) if datasets is not None else UCI_DATASETS
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
-    chosen = [find_loss(name, {}) for name in listed(losses)] if losses else LOSSES
+    chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
     check_device(device)
     risks = objective_names(objectives)
     cells = uci_cells(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
     with cluster(backend, scheduler_address, jobs):
-        _finish(folder, run(folder, cells, chosen, risks, device=device, download=download), len(cells))
+        _finish(folder, lambda _: run(folder, cells, chosen, risks, device=device, download=download), len(cells))
 
 
 ImageNoise = Annotated[
@@ -133,7 +133,7 @@ def reproduce_cifar10(
     """
     from symloss.paper.protocol import CIFAR10_PAIRS
 
-    names = listed(pairs) if pairs else CIFAR10_PAIRS
+    names = listed(pairs) if pairs is not None else CIFAR10_PAIRS
     _reproduce_images("cifar10", names, noise, objectives, losses, trials, device, seed, download, out)
 
 
@@ -171,16 +171,16 @@ def _reproduce_images(
     from symloss.paper.runner import image_cells, run
 
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
-    chosen = [find_loss(name, {}) for name in listed(losses)] if losses else LOSSES
+    chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
     cells = image_cells(family, pairs, noises, trials, seed)
     names = objective_names(objectives)
     check_device(device)
-    _finish(folder, run(folder, cells, chosen, names, 1, device, download), len(cells))
+    _finish(folder, lambda progress: run(folder, cells, chosen, names, 1, device, download, progress), len(cells))
 
 
-def _finish(folder: Path, outcomes: Iterable[Outcome], total: int) -> None:
+def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:
     """Follow a run to its end, and say how well its results agree with the paper."""
-    failed = follow(outcomes, total)
+    failed = follow(start, total)
     if failed < total:
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary

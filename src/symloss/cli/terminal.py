@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from symloss.paper.runner import Outcome
+    from symloss.paper.runner import Progress as OfCell
 
 
 def new_console() -> Any:
@@ -55,8 +56,11 @@ def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
         yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
 
 
-def follow(outcomes: Iterable[Outcome], total: int) -> int:
-    """Show outcomes as they come, with a bar and the time left on a terminal; return how many failed."""
+def follow(start: Callable[[OfCell], Iterable[Outcome]], total: int) -> int:
+    """Show outcomes as they come, and on a terminal bars of the cells and of a cell's epochs; return how many failed.
+
+    ``start`` is given what to call with the epochs that a cell has done, and returns the outcomes.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -76,8 +80,8 @@ def follow(outcomes: Iterable[Outcome], total: int) -> int:
         TextColumn("left"),
     )
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("cells", total=total)
-        for outcome in outcomes:
+        task, within = bar.add_task("cells", total=total), bar.add_task("epochs of this cell", visible=False)
+        for outcome in start(lambda done, of: bar.update(within, completed=done, total=of, visible=done < of)):
             failed += outcome.error is not None
             text, style = " ".join(str(outcome).split()), "red" if outcome.error else None
             bar.console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)

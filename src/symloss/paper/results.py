@@ -127,6 +127,8 @@ class Cell(Configuration):
     device : str
     seconds : float
         What the cell took.
+    finished : str
+        When it was finished, where that was recorded.
 
     Other parameters are those of `Configuration`.
 
@@ -145,6 +147,7 @@ class Cell(Configuration):
     versions: Mapping[str, str] = field(default_factory=current_versions)
     device: str = "cpu"
     seconds: float = 0.0
+    finished: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,6 +162,7 @@ class Cell(Configuration):
         _check_type("versions", self.versions, dict)
         _check_type("device", self.device, str)
         object.__setattr__(self, "seconds", _number("seconds", self.seconds))
+        _check_type("finished", self.finished, str)
 
     @property
     def configuration(self) -> Configuration:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock
@@ -28,7 +29,7 @@ from symloss.paper.protocol import (
     ImageSettings,
 )
 from symloss.paper.results import Cell, Configuration, DamagedResult, Scores, cell_path, read_cell, write_cell
-from symloss.paper.worker import Task, check_source, run_task
+from symloss.paper.worker import Progress, Task, check_images, check_source, run_task
 
 
 def uci_cells(
@@ -150,6 +151,7 @@ def run(
     jobs: int | None = None,
     device: str = "cpu",
     download: bool = True,
+    progress: Progress | None = None,
 ) -> Iterator[Outcome]:
     """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
 
@@ -170,6 +172,8 @@ def run(
         Where to train; anything but the CPU takes the cells one after another.
     download : bool
         Whether data sets that are not here may be downloaded; without, twonorm and waveform are drawn.
+    progress : callable, optional
+        Called with how many epochs of how many a cell of images has done; such cells must run in this process.
 
     Examples
     --------
@@ -194,8 +198,11 @@ def run(
             yield Outcome(configuration)
     # The longest first, so that no process is left with one at the end.
     tasks.sort(key=lambda task: -_effort(task.configuration))
+    if tasks:
+        check_images(tasks[0])
     sources: dict[str, str] = {}
-    for k, result in completed(run_task, [(task,) for task in tasks], jobs if device == "cpu" else 1):
+    work = partial(run_task, progress=progress) if progress else run_task
+    for k, result in completed(work, [(task,) for task in tasks], jobs if device == "cpu" else 1):
         yield _written(folder, tasks[k].configuration, result, sources)
 
 
@@ -260,6 +267,7 @@ def _joined(old: Cell, new: Cell) -> Cell:
         versions=versions,
         device=device,
         seconds=seconds,
+        finished=new.finished,
     )
 
 
@@ -295,4 +303,4 @@ def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> 
     return cell
 
 
-__all__ = ["Outcome", "image_cells", "run", "uci_cells"]
+__all__ = ["Outcome", "Progress", "image_cells", "run", "uci_cells"]

@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from symloss.paper.images import load_images, run_image_cell
 from symloss.paper.protocol import IMAGES, ImageSettings, Settings
 from symloss.paper.results import Cell, Configuration, Scores, current_versions
 
+Progress = Callable[[int, int], None]
 CHANCE = 50.0  # the score of a classifier that says nothing
 _ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and PyTorch's number of threads is for all
 
@@ -43,7 +45,7 @@ class Task:
     source: str | None = None
 
 
-def run_task(task: Task) -> Cell | str:
+def run_task(task: Task, progress: Progress | None = None) -> Cell | str:
     """Run a task, in a worker, and return the cell, or what went wrong.
 
     Examples
@@ -56,17 +58,19 @@ def run_task(task: Task) -> Cell | str:
         start = time.perf_counter()
         threads = torch.get_num_threads()
         try:
-            torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
-            found, source = _run(task)
+            if task.configuration.family not in IMAGES:
+                torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
+            found, source = _run(task, progress)
             return Cell(
                 **vars(task.configuration),
                 scores=_or_chance(found.scores),
                 curves=found.curves,
-                further_scores={way: _or_chance(scores) for way, scores in found.further_scores.items()},
+                further_scores={way: _or_chance(of, warn=False) for way, of in found.further_scores.items()},
                 further_curves=found.further_curves,
                 versions=current_versions() | {"data": source},
                 device=_device_name(task.device),
                 seconds=round(time.perf_counter() - start, 2),
+                finished=datetime.now(tz=UTC).isoformat(timespec="seconds"),
             )
         except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
             return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
@@ -74,7 +78,7 @@ def run_task(task: Task) -> Cell | str:
             torch.set_num_threads(threads)
 
 
-def _run(task: Task) -> tuple[CellScores, str]:
+def _run(task: Task, progress: Progress | None) -> tuple[CellScores, str]:
     """Run a cell for a task's losses, and return what was found and where the data is from."""
     cell, losses, objectives, device = task.configuration, task.losses, task.objectives, task.device
     noise = cell.pi, cell.pi_prime
@@ -82,8 +86,9 @@ def _run(task: Task) -> tuple[CellScores, str]:
         images = load_images(cell.family, cell.dataset, task.download)
         settings = ImageSettings(**cell.settings)
         found = run_image_cell(
-            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device
-        )
+            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device,
+            progress=None if progress is None else lambda done: progress(done, settings.epochs),
+        )  # fmt: skip
         return found, "official files"
     X, y, source = load_arrays(cell.dataset, task.download)
     if task.source is not None:
@@ -92,6 +97,17 @@ def _run(task: Task) -> tuple[CellScores, str]:
         X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
     )
     return CellScores(scores), source
+
+
+def check_images(task: Task) -> None:
+    """Raise an error if the images of a task are not to be had: once, before every task says so.
+
+    Examples
+    --------
+    >>> check_images(Task(Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20), [], ["auc"]))
+    """
+    if task.configuration.family in IMAGES:
+        load_images(task.configuration.family, task.configuration.dataset, task.download)
 
 
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
@@ -137,13 +153,13 @@ def check_source(before: str, source: str, where: str = "its file") -> None:
         raise ValueError(f"{where} has scores on data from {before}, and the data is now from {source}")
 
 
-def _or_chance(scores: Scores) -> Scores:
+def _or_chance(scores: Scores, warn: bool = True) -> Scores:
     """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
     found: dict[str, dict[str, list[float]]] = {}
     for risk, losses in scores.items():
         found[risk] = {}
         for name, values in losses.items():
-            if diverged := sum(math.isnan(value) for value in values):
+            if warn and (diverged := sum(math.isnan(value) for value in values)):
                 text = f"{name} diverged in {diverged} of {len(values)} trials, which score {CHANCE:g}"
                 warnings.warn(text, stacklevel=2)
             found[risk][name] = [CHANCE if math.isnan(value) else value for value in values]
@@ -154,4 +170,4 @@ def _device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
-__all__ = ["Task", "check_source", "load_arrays", "run_task"]
+__all__ = ["Progress", "Task", "check_images", "check_source", "load_arrays", "run_task"]

@@ -11,7 +11,7 @@ from symloss.paper.results import Cell, cell_path
 
 
 def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
-    """Return how a run was made, a title and every value that its cells have; files do not say when they were made.
+    """Return how a run was made, a title and every value that its cells have.
 
     Examples
     --------
@@ -24,7 +24,6 @@ def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
     >>> facts["trials"], facts["computing time"]
     (['2'], ['not recorded'])
     """
-    files = [cell_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
     seconds = sum(result.seconds for result in results)
     packages = dict.fromkeys(name for result in results for name in result.versions)
     facts = {
@@ -35,7 +34,7 @@ def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
         "device": _distinct(result.device for result in results),
         "computing time": [_duration(seconds)] if seconds else [],
         **{name: _distinct(result.versions.get(name, "") for result in results) for name in packages},
-        "when": [f"not recorded; files last changed on {_day(max(path.stat().st_mtime for path in files))}"],
+        "when": [_when(folder, results)],
     }
     return {name: values or ["not recorded"] for name, values in facts.items()}
 
@@ -62,5 +61,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _day(timestamp: float) -> str:
-    return datetime.fromtimestamp(timestamp, tz=UTC).strftime("%Y-%m-%d")
+def _when(folder: Path, results: Sequence[Cell]) -> str:
+    """The days on which cells were finished, or when their files were last changed."""
+    if days := sorted({result.finished[:10] for result in results if result.finished}):
+        return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    files = [cell_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
+    changed = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), tz=UTC)
+    return f"not recorded; files last changed on {changed:%Y-%m-%d}"
