@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from symloss.paper import protocol, runner
+from symloss.paper import protocol, worker
 from symloss.paper.images import Images
 
 QUICK = protocol.ImageSettings(24, 24, epochs=2, batch_size=16, learning_rate=1e-3)
@@ -24,4 +24,4 @@ def made_up_images(n=40, side=32, channels=3, seed=0):
 def use_made_up_images():
     """Let the runner train on these, quickly, whatever it is asked for."""
     protocol.IMAGES["cifar10"] = QUICK
-    runner.load_images = lambda *_: made_up_images()
+    worker.load_images = lambda *_: made_up_images()

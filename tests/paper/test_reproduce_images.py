@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.paper import protocol, runner
+from symloss.paper import protocol, worker
 from symloss.paper.results import cell_path, read_cell, read_cells
 from symloss.paper.runner import image_cells, run
 
@@ -25,7 +25,7 @@ OPTIONS = ["--device", "cpu", "--trials", "1", "--losses", "sigmoid"]
 @pytest.fixture
 def quick(monkeypatch):
     monkeypatch.setitem(protocol.IMAGES, "cifar10", QUICK)
-    monkeypatch.setattr(runner, "load_images", lambda *_: made_up_images())
+    monkeypatch.setattr(worker, "load_images", lambda *_: made_up_images())
 
 
 def reproduce(*arguments):
