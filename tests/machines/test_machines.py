@@ -29,6 +29,7 @@ def variables(doomed):
         "PYTHONPATH": os.pathsep.join([str(Path(sl.__file__).parents[1]), str(HERE)]),
         "DOOMED": str(doomed),
         "OMP_NUM_THREADS": "1",
+        "DASK_TEMPORARY_DIRECTORY": str(doomed),
         "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray writes one into the home folder
     }
 

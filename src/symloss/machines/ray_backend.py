@@ -1,7 +1,7 @@
 """Ray as a joblib backend, by Ray tasks.
 
-Ray's own backend is a pool of actors: joblib gets all results at the end and not as they come, a killed actor ends the
-whole call, and every task carries its own copy of the data.
+Ray's own backend is a pool of actors: joblib gets all results at the end and not as they come, and a killed actor ends
+the whole call.
 """
 
 from __future__ import annotations
