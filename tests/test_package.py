@@ -20,9 +20,9 @@ if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
-          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.models", "symloss.training",
-          "symloss.convolutional", "symloss.estimators", "symloss.datasets", "symloss.datasets.classes",
-          "symloss.paper.tables", "symloss.paper.figures",
+          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.models",
+          "symloss.training", "symloss.convolutional", "symloss.estimators", "symloss.datasets",
+          "symloss.datasets.classes", "symloss.paper.tables", "symloss.paper.figures",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
@@ -111,6 +111,7 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "boosting",
     "models",
     "training",
     "convolutional",
