@@ -180,7 +180,8 @@ def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:
 
 
 def _auc_gradient(problem: _Problem, loss: Loss) -> Tensor:
-    rows = [side.nonzero()[:, 0] for side in (problem.positive, ~problem.positive)]
+    positive = problem.positive.numpy()
+    rows = [torch.from_numpy(np.flatnonzero(side)) for side in (positive, ~positive)]  # faster than torch's nonzero
     pos, neg = (problem.scores[side] for side in rows)
     shares: list[Tensor | None] = [None, None]
     if problem.weight is not None:
