@@ -31,7 +31,7 @@ NOISES = [(0.65, 0.45), (1.0, 0.0)]
 OBJECTIVES = [None, ("auc", "sigmoid"), ("auc", "barrier_hinge"), ("auc", "logistic"), ("ber", "sigmoid"),
               ("ber", "barrier_hinge")]  # fmt: skip
 SETTINGS = {
-    "defaults": {},
+    "all rows and columns": {},
     "half of rows and columns": {"subsample": 0.5, "colsample_bytree": 0.5},
     "half of rows and columns, stopped early": {"subsample": 0.5, "colsample_bytree": 0.5},
 }
