@@ -1,6 +1,6 @@
 """Boosting on the nine UCI data sets: symloss's risks beside the built-in objective, at equal settings.
 
-python benchmarks/boosting_noisy_labels.py --trials 5 --jobs 2 --out benchmarks/results
+python benchmarks/boosting_noisy_labels.py --trials 3 --jobs 2 --out benchmarks/results
 
 The draws are those of noisy_labels.py. A fifth of the noisy points is held out: it chooses the threshold of every
 model, and the round of those that stop early, by the AUC on its noisy labels. Scores are on clean test labels.
@@ -98,7 +98,7 @@ def compare(dataset, noise, trial):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
