@@ -20,8 +20,8 @@ if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
-          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.sampling", "symloss.models",
-          "symloss.training", "symloss.convolutional", "symloss.estimators", "symloss.datasets",
+          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.sampling",
+          "symloss.models", "symloss.training", "symloss.convolutional", "symloss.estimators", "symloss.datasets",
           "symloss.datasets.classes", "symloss.paper.tables", "symloss.paper.figures",
           "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
@@ -89,7 +89,8 @@ def test_names_that_other_programs_rely_on():
         assert hasattr(sl, name)
     for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
                  "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
-                 "metrics.estimate_clean_auc", "datasets.load", "datasets.list_datasets"):  # fmt: skip
+                 "metrics.estimate_clean_auc", "boosting.lightgbm_objective",
+                 "boosting.xgboost_objective", "datasets.load", "datasets.list_datasets"):  # fmt: skip
         module, function = name.split(".")
         assert callable(getattr(getattr(sl, module), function))
 
@@ -105,14 +106,15 @@ def test_importing_needs_only_numpy_and_torch():
     assert result.stdout.strip() == "[] False"  # the compiler alone would double the time of import torch
 
 
-def test_data_sets_and_estimators_are_imported_on_first_use():
+def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
     code = (
         "import sys, symloss as sl; print('symloss.datasets' in sys.modules, hasattr(sl, 'nonsense'));"
         "print(sl.datasets.list_datasets()[0], 'symloss.datasets' in sys.modules);"
+        "sl.boosting.lightgbm_objective(); print({'lightgbm', 'xgboost'} & set(sys.modules));"
         "print('sklearn' in sys.modules, sl.BERClassifier.__name__, 'sklearn' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["False", "False", "spambase", "True", "False", "BERClassifier", "True"]
+    assert result.stdout.split() == ["False", "False", "spambase", "True", "set()", "False", "BERClassifier", "True"]
 
 
 ORDER = [
@@ -126,6 +128,7 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "boosting",
     "sampling",
     "models",
     "training",

@@ -33,7 +33,7 @@ from symloss.risks import AUCLoss, BERLoss
 from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
-    from symloss import datasets, estimators
+    from symloss import boosting, datasets, estimators
     from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
 
 __version__ = "0.1.0"
@@ -61,6 +61,7 @@ __all__ = [
     "StratifiedBatchSampler",
     "Unhinged",
     "ZeroOne",
+    "boosting",
     "contaminate",
     "contaminated_split",
     "corruption",
@@ -82,8 +83,8 @@ _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifi
 
 
 def __getattr__(name: str) -> Any:
-    """Import the data sets and the estimators, which need scikit-learn, on first use."""
-    if name in ("datasets", "estimators"):
+    """Import what not everybody needs on first use; the data sets and the estimators need scikit-learn."""
+    if name in ("boosting", "datasets", "estimators"):
         return importlib.import_module(f"symloss.{name}")
     if name in _ESTIMATORS:
         return getattr(importlib.import_module("symloss.estimators"), name)

@@ -1,0 +1,119 @@
+"""A round of LightGBM and of XGBoost on a million rows: symloss's risks beside the built-in binary objective.
+
+    python benchmarks/boosting.py [--rows N] [--threads K] [--out FOLDER]
+
+All objectives take their rounds in turn, on the same data and the same threads. ``--out`` writes boosting.csv and
+boosting.md: seconds a round (medians) and their ratios to the built-in objective's in the same turn. On one thread
+these are seconds of the processor, which others on the machine do not lengthen; on more, seconds of the clock.
+"""
+
+import argparse
+import csv
+import platform
+import statistics
+import time
+from pathlib import Path
+
+import lightgbm
+import numpy as np
+import torch
+import xgboost
+
+import symloss as sl
+from symloss.paper.files import whole_file, write_whole
+
+BUILT_IN = "built-in"
+OBJECTIVES = [("ber", "sigmoid"), ("ber", "barrier_hinge"), ("ber", "logistic"), ("auc", "sigmoid"),
+              ("auc", "barrier_hinge"), ("auc", "ramp"), ("auc", "logistic")]  # fmt: skip
+GOALS = {"ber": 1.5, "auc": 2.5}
+FEATURES = 28
+
+
+def data(rows):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(rows, FEATURES)).astype(np.float32)
+    clean = X[:, :4].sum(1) + X[:, 4] * X[:, 5] > 0
+    return X, np.where(generator.random(rows) < 0.3, ~clean, clean).astype(np.float32)
+
+
+def lightgbm_rounds(X, y, threads):
+    """Return a function for every objective that takes its next round."""
+    settings = {"num_threads": threads, "verbose": -1}
+    dataset = lightgbm.Dataset(X, y, params=settings).construct()
+    rounds = {BUILT_IN: lightgbm.Booster({**settings, "objective": "binary"}, dataset).update}
+    for risk, loss in OBJECTIVES:
+        booster = lightgbm.Booster({**settings, "objective": "none"}, dataset)
+        objective = sl.boosting.lightgbm_objective(loss, risk)
+        rounds[risk, loss] = lambda booster=booster, objective=objective: booster.update(fobj=objective)
+    return rounds
+
+
+def xgboost_rounds(X, y, threads):
+    settings = {"nthread": threads, "tree_method": "hist"}
+    matrix = xgboost.QuantileDMatrix(X, y, nthread=threads)
+
+    def taken_by(booster, objective):
+        count = iter(range(10**6))
+        return lambda: booster.update(matrix, next(count), fobj=objective)
+
+    rounds = {BUILT_IN: taken_by(xgboost.Booster({**settings, "objective": "binary:logistic"}, [matrix]), None)}
+    for risk, loss in OBJECTIVES:
+        booster = xgboost.Booster({**settings, "base_score": 0}, [matrix])
+        rounds[risk, loss] = taken_by(booster, sl.boosting.xgboost_objective(loss, risk))
+    return rounds
+
+
+def timed(rounds, count, clock):
+    """Return the seconds of every round of every objective; the first two warm up."""
+    seconds = {name: [] for name in rounds}
+    for attempt in range(count + 2):
+        for name, take in rounds.items():
+            start = clock()
+            take()
+            if attempt >= 2:
+                seconds[name].append(clock() - start)
+    return seconds
+
+
+def rows_of(library, seconds):
+    for name, times in seconds.items():
+        risk, loss = ("", BUILT_IN) if name == BUILT_IN else name
+        ratios = [own / peer for own, peer in zip(times, seconds[BUILT_IN], strict=True)]
+        yield [library, risk, loss, f"{statistics.median(times):.4f}", f"{statistics.median(ratios):.3f}"]
+
+
+def markdown(rows, title):
+    lines = [title, "", "| | risk | loss | seconds a round | times the built-in | goal |", "|---|---|---|--:|--:|--:|"]
+    for library, risk, loss, seconds, ratio in rows:
+        goal = f"{GOALS[risk]}" if risk else ""
+        lines.append(f"| {library} | {risk} | {loss} | {float(seconds):.3f} | {float(ratio):.2f} | {goal} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    X, y = data(arguments.rows)
+    rows, clock = [], time.process_time if arguments.threads == 1 else time.perf_counter
+    for library, start in (("LightGBM", lightgbm_rounds), ("XGBoost", xgboost_rounds)):
+        rows += rows_of(library, timed(start(X, y, arguments.threads), arguments.rounds, clock))
+    threads = "one thread" if arguments.threads == 1 else f"{arguments.threads} threads"
+    title = (
+        f"{arguments.rows:,} rows, {FEATURES} features, {threads} ({platform.machine()}), medians of "
+        f"{arguments.rounds} rounds; LightGBM {lightgbm.__version__}, XGBoost {xgboost.__version__}"
+    )
+    table = markdown(rows, title)
+    print(table)
+    if arguments.out:
+        with whole_file(arguments.out / "boosting.csv") as path, path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([["library", "risk", "loss", "seconds", "ratio"], *rows])
+        write_whole(arguments.out / "boosting.md", table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The balanced-error and the AUC risk as what a boosting round needs: a gradient and a curvature for every point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from symloss.boosting.curvature import largest_curvature, relative_curvature
+from symloss.labels import is_positive
+from symloss.losses import Loss, LossLike, get_loss
+from symloss.losses.base import as_real
+from symloss.pairwise import check_weight
+from symloss.pairwise.engine import batch_sums
+
+RISKS = ("ber", "auc")
+_BLOCK = 1 << 15  # points at a time: temporaries that stay in the cache
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A risk as a custom objective, for the native and the scikit-learn interface of LightGBM and of XGBoost.
+
+    It is called with (scores, data), where data holds labels and weights, or with (labels, scores, weights), and
+    returns gradient and curvature. It has no state, and can be copied, pickled and compared.
+
+    Parameters
+    ----------
+    loss : Loss
+        The margin loss.
+    risk : {"ber", "auc"}
+        The balanced-error or the AUC risk.
+
+    Notes
+    -----
+    Both are those of the risk times the sum of the weights, half of that for the AUC risk: with as many positives as
+    negatives, the balanced-error risk of the logistic loss has the gradient of the built-in binary objective. Weight k
+    counts as k repetitions. The curvature is a bound, see ``symloss.boosting.curvature``; Newton's would be too small.
+
+    Examples
+    --------
+    >>> objective = lightgbm_objective("logistic", risk="ber")
+    >>> objective(np.array([1, 0]), np.array([0.0, 0.0]))
+    (array([-0.5,  0.5], dtype=float32), array([0.25, 0.25], dtype=float32))
+    """
+
+    loss: Loss
+    risk: str
+
+    def __post_init__(self) -> None:
+        if self.risk not in RISKS:
+            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.risk!r}")
+        largest_curvature(self.loss)  # a flat loss is an error here, not at the first round
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
+        """Return gradient and curvature for (scores, data) or for (labels, scores, weights)."""
+        scores, target, weight = arguments(first, second, sample_weight)
+        problem = _Problem.of(scores, target, weight)
+        gradient = (_ber_gradient if self.risk == "ber" else _auc_gradient)(problem, self.loss)
+        relative = relative_curvature(self.loss)
+        if relative is not None:
+            curvature = gradient.abs().mul_(relative)
+        else:
+            curvature = problem.share.mul_(largest_curvature(self.loss))
+        if self.risk == "auc":
+            curvature.mul_(2)
+        return gradient.numpy(), curvature.numpy()
+
+
+def lightgbm_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameters: Any) -> Objective:
+    """Return a risk as an objective for LightGBM: ``LGBMClassifier(objective=...)``, or ``params={"objective": ...}``.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        The margin loss l; on noisy labels a symmetric one.
+    risk : {"auc", "ber"}
+        The mean of l over all pairs, or the balanced-error risk.
+    **parameters
+        The parameters of a loss given by name.
+
+    Returns
+    -------
+    Objective
+        Scores start at 0 and are raw: use ``predict(X, raw_score=True)``.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> sl.boosting.lightgbm_objective("sigmoid", risk="auc")
+    Objective(loss=Sigmoid(), risk='auc')
+    """
+    return Objective(get_loss(loss, **parameters), risk)
+
+
+def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameters: Any) -> Objective:
+    """Return a risk as an objective for XGBoost: ``XGBClassifier(objective=...)``, or ``xgboost.train(obj=...)``.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        The margin loss l; on noisy labels a symmetric one.
+    risk : {"auc", "ber"}
+        The mean of l over all pairs, or the balanced-error risk.
+    **parameters
+        The parameters of a loss given by name.
+
+    Returns
+    -------
+    Objective
+        ``XGBClassifier`` starts at score 0. ``xgboost.train`` starts at 0.5 unless told ``base_score=0``.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> sl.boosting.xgboost_objective("barrier_hinge", risk="ber", b=10, r=1)
+    Objective(loss=BarrierHinge(b=10, r=1), risk='ber')
+    """
+    return Objective(get_loss(loss, **parameters), risk)
+
+
+def arguments(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return scores, labels and weights or None, from either library's native or scikit-learn call.
+
+    Examples
+    --------
+    >>> arguments([1, 0], [0.3, -0.2], None)
+    ([0.3, -0.2], [1, 0], None)
+    """
+    if not hasattr(second, "get_label"):
+        return second, first, weight
+    weight = second.get_weight()
+    return first, second.get_label(), weight if weight is not None and len(weight) else None
+
+
+class _Problem(NamedTuple):
+    """Scores in float32, which both libraries keep gradients in; labels, weights, and each point's share.
+
+    A point's share is its weight times W / (2 W_c), where W is the weight of all and W_c that of its class: 1 where
+    weights are equal and classes balanced. ``total`` is W.
+    """
+
+    scores: Tensor
+    positive: Tensor
+    weight: Tensor | None
+    share: Tensor
+    total: float
+
+    @classmethod
+    def of(cls, scores: Any, target: Any, weight: Any) -> _Problem:
+        """Check what came from outside, and find the shares."""
+        scores = as_real(scores, "scores").float()
+        positive = is_positive(target)
+        if scores.ndim != 1 or positive.shape != scores.shape:
+            raise ValueError(
+                f"scores and labels must both have shape (n,), got {tuple(scores.shape)} and {tuple(positive.shape)}"
+            )
+        if weight is None:
+            of_pos, total = float(np.count_nonzero(positive.numpy())), float(len(scores))
+        else:
+            weight = check_weight(weight, scores)
+            of_pos, total = float(weight[positive].sum()), float(weight.sum())
+        if not 0 < of_pos < total:
+            missing = "positive" if not of_pos > 0 else "negative"
+            raise ValueError(f"a risk needs points of both classes, got no {missing} one (of weight above 0)")
+        share = _either(positive, total / (2 * of_pos), total / (2 * (total - of_pos)))
+        if weight is not None:
+            share.mul_(weight)
+        return cls(scores, positive, weight, share, total)
+
+
+def _either(positive: Tensor, first: float, second: float) -> Tensor:
+    """Return the first number for positives and the second for negatives: faster than torch.where."""
+    return positive.float().mul_(first - second).add_(second)
+
+
+def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:
+    gradient = torch.empty_like(problem.scores)
+    for start in range(0, len(gradient), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        sign = _either(problem.positive[rows], 1.0, -1.0)
+        torch.mul(loss.slope(problem.scores[rows] * sign), sign.mul_(problem.share[rows]), out=gradient[rows])
+    return gradient
+
+
+def _auc_gradient(problem: _Problem, loss: Loss) -> Tensor:
+    positive = problem.positive.numpy()
+    rows = [torch.from_numpy(np.flatnonzero(side)) for side in (positive, ~positive)]  # faster than torch's nonzero
+    pos, neg = (problem.scores[side] for side in rows)
+    shares: list[Tensor | None] = [None, None]
+    if problem.weight is not None:
+        shares = [weight / weight.sum() for weight in (problem.weight[side] for side in rows)]
+    _, *by_score = batch_sums(pos, neg, shares[0], shares[1], loss, "auto")
+    gradient = torch.empty_like(problem.scores)
+    for side, part in zip(rows, by_score, strict=True):
+        gradient[side] = part.mul(0.5 * problem.total).float()
+    return gradient
