@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments (into demo/)"
+	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments with their page (into demo/)"
 	@echo "make test   all tests        make test-gpu  those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
@@ -37,6 +37,8 @@ demo: $(VENV)/.core
 	$(BIN)/python examples/noisy_labels.py demo/noisy_labels.png
 	$(BIN)/symloss reproduce uci --datasets twonorm,waveform --trials 5 --no-download --out demo/results
 	$(BIN)/symloss compare demo/results --figures demo
+	$(BIN)/symloss report demo/results --out demo/report.html
+	@echo "open demo/report.html"
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m "not gpu"
@@ -53,10 +55,11 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.core
+bench: $(VENV)/.test
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/pairwise.py --out benchmarks/results
 	$(BIN)/python benchmarks/training.py --out benchmarks/results
+	$(BIN)/python benchmarks/boosting.py --out benchmarks/results
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
