@@ -23,7 +23,7 @@ from symloss.paper.files import write_whole
 
 FORMAT = 1
 OBJECTIVES = ("ber", "auc")
-_OPTIONAL = {"further_scores", "further_curves"}  # in a file only where there are any
+_OPTIONAL = {"further_scores", "further_curves", "finished"}  # in a file only where there are any
 DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
