@@ -4,7 +4,8 @@ The AUC under noise, ours and cross-entropy's
 
 From the committed benchmark (benchmarks/results/noisy_labels.csv): the AUC on clean labels, mean of nine UCI and
 LIBSVM data sets, after learning from labels at four noise rates. Logistic regression, LightGBM and the perceptron
-minimise cross-entropy at their defaults. This is the figure of the README.
+minimise cross-entropy at their defaults; the forest is the nearest of all that were compared. This is the figure of the
+README.
 """
 
 import csv
@@ -18,6 +19,7 @@ import numpy as np
 NOISES = [(1.0, 0.0), (0.8, 0.3), (0.7, 0.4), (0.65, 0.45)]
 METHODS = {
     "AUCClassifierCV": ("symloss, AUCClassifierCV", "#C40F2E", 3),
+    "extra trees, leaf 20": ("extra trees, leaves of 20", "#6E6E6E", 1.8),
     "logistic regression": ("logistic regression", "#0072B2", 1.8),
     "LightGBM": ("LightGBM", "#009E73", 1.8),
     "MLP": ("perceptron (scikit-learn)", "#7A5195", 1.8),
@@ -33,11 +35,13 @@ with (Path(sys.argv[0]).resolve().parents[1] / "benchmarks/results/noisy_labels.
 
 plt.rcParams["svg.hashsalt"] = "symloss"
 figure, panel = plt.subplots(figsize=(7, 3.6), layout="constrained", facecolor="white")
-for method, (label, colour, width) in METHODS.items():
+height = 100.0
+for method, (label, colour, width) in METHODS.items():  # from the best to the worst
     means = [np.mean(aucs[method, *noise]) for noise in NOISES]
     print(f"{label:<26}", *(f"{mean:6.1f}" for mean in means))
     panel.plot(means, color=colour, linewidth=width, marker="o", markersize=2 + 1.5 * width)
-    panel.annotate(f"{label}  {means[-1]:.1f}", (3.06, means[-1]), color=colour, va="center", annotation_clip=False)
+    height = min(means[-1], height - 2)  # of the label, below the one before
+    panel.annotate(f"{label}  {means[-1]:.1f}", (3.06, height), color=colour, va="center", annotation_clip=False)
 panel.set_xticks(range(4), ["clean", "20% and 30%", "30% and 40%", "35% and 45%"])
 panel.set(xlabel="wrong labels among the positives and the negatives", xlim=(-0.1, 4.75), ylim=(64, 98))
 panel.set_ylabel("AUC on clean labels")
