@@ -16,6 +16,9 @@ window.symloss = (() => {
     return made;
   }
 
+  // A text as it is, in labels of Plotly, which are marked up, and templates, where %{y} stands for a number.
+  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("%{", "&#37;{");
+
   // The address holds an anchor and what the sections keep in it, as in #results&dataset=susy. Each has its own names.
   function keepInAddress(names, entries) {
     const others = location.hash.slice(1).split("&").filter((part) => part && !names.includes(part.split("=")[0]));
@@ -23,6 +26,14 @@ window.symloss = (() => {
     const hash = [...others, own].filter(Boolean).join("&");
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
+
+  // The browser finds plain anchors itself. One with settings behind it is gone to once all sections are drawn.
+  function toAnchor() {
+    const [anchor, ...settings] = location.hash.slice(1).split("&");
+    if (!settings.length) return;
+    requestAnimationFrame(() => document.getElementById(anchor)?.scrollIntoView({ behavior: "instant" }));
+  }
+  for (const event of ["load", "hashchange"]) addEventListener(event, toAnchor);
 
   const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const property = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -135,5 +146,5 @@ window.symloss = (() => {
     addEventListener(event, () => { printing = state; repaint(); });
   }
 
-  return { data, element, keepInAddress, draw, colour };
+  return { data, element, keepInAddress, draw, escaped, colour };
 })();
