@@ -110,6 +110,7 @@ def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[flo
     return {
         "run": names["run"].index(place.run.name),
         "scores": names["scores"].index(place.scoring.way),
+        "family": cell.family,
         "dataset": names["dataset"].index(cell.dataset),
         "objective": names["objective"].index(cell.objective),
         "noise": noises.index((cell.pi, cell.pi_prime)),
@@ -141,6 +142,7 @@ def _curve_rows(
                         yield {
                             "run": number,
                             "scores": names["scores"].index(scoring.way),
+                            "family": result.family,
                             "dataset": names["dataset"].index(result.dataset),
                             "objective": names["objective"].index(objective),
                             "noise": noises.index((result.pi, result.pi_prime)),

@@ -9,16 +9,20 @@
   const faded = (hex) => `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(",")},0.14)`;
   const several = titles.run.length > 1;
 
+  const placeOf = (of, i) => `${of.run[i]}/${of.family[i]}/${of.dataset[i]}`;
+
   // The figures of one data set: the choice is of a run's data sets that are shown.
   function choices(select, of, indices) {
     const before = select.value;
-    const options = new Map(indices.map((i) => [`${of.run[i]}/${of.dataset[i]}`, i]));
-    select.replaceChildren(...[...options].map(([value, i]) => element(
-      "option", { value }, (several ? `${title("run", of.run[i])}: ` : "") + title("dataset", of.dataset[i]),
-    )));
+    const options = new Map(indices.map((i) => [placeOf(of, i), i]));
+    const labels = [...options.values()].map((i) => (several ? `${title("run", of.run[i])}: ` : "") + title("dataset", of.dataset[i]));
+    select.replaceChildren(...[...options].map(([value, i], k) => {
+      const alone = labels.indexOf(labels[k]) === labels.lastIndexOf(labels[k]);
+      return element("option", { value }, alone ? labels[k] : `${labels[k]} (${of.family[i]})`);
+    }));
     if (options.has(before)) select.value = before;
   }
-  const chosenOf = (select, of, indices) => indices.filter((i) => `${of.run[i]}/${of.dataset[i]}` === select.value);
+  const chosenOf = (select, of, indices) => indices.filter((i) => placeOf(of, i) === select.value);
 
   const lossesOf = (of, indices) => [...new Set(indices.map((i) => of.loss[i]))].sort((a, b) => a - b);
 
@@ -55,7 +59,7 @@
     } });
   }
 
-  const place = (of, i) => ["run", "scores", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
+  const place = (of, i) => ["run", "scores", "family", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
   const cellOf = new Map(cells.run.map((_, i) => [place(cells, i), i]));
 
   function drawEpochs(figure, indices, ytitle) {

@@ -115,6 +115,14 @@
     return changed();
   });
 
+  // All of a report goes to paper, also what is folded up.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all("details.run:not([open]), details.parts:not([open])");
+    for (const details of folded) details.open = true;
+  });
+  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
+
   listen(show);
   form.hidden = false;
   if (!form.querySelector(".filter")) form.querySelector("button").hidden = true;

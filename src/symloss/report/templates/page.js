@@ -27,13 +27,14 @@ window.symloss = (() => {
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
-  // The browser finds plain anchors itself. One with settings behind it is gone to once all sections are drawn.
+  // A new page is at its anchor once all sections are drawn. Later the browser finds those without settings itself.
   function toAnchor() {
-    const [anchor, ...settings] = location.hash.slice(1).split("&");
-    if (!settings.length) return;
+    const [anchor] = location.hash.slice(1).split("&");
     requestAnimationFrame(() => document.getElementById(anchor)?.scrollIntoView({ behavior: "instant" }));
   }
-  for (const event of ["load", "hashchange"]) addEventListener(event, toAnchor);
+  const [{ type: arrival }] = performance.getEntriesByType("navigation");
+  if (arrival === "navigate") addEventListener("load", toAnchor);
+  addEventListener("hashchange", () => { if (location.hash.includes("&")) toAnchor(); });
 
   const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const property = (name) => getComputedStyle(root).getPropertyValue(name).trim();
