@@ -110,7 +110,7 @@ def test_other_scores(visit, small_report):
 
 def test_of_two_ways_of_scoring_the_last_is_shown(visit, small_report):
     page = visit(small_report)
-    further = list(FURTHER_SCORES.values())[0]
+    further = next(iter(FURTHER_SCORES.values()))
     page.goto(f"{small_report.as_uri()}#scores={PUBLISHED_WAY}&scores={further}")
     page.locator(".shown", has_text="112 of 112").wait_for()
     assert page.locator(".filter[data-key=scores] .filter-chosen").inner_text() == further
@@ -193,13 +193,17 @@ def test_everything_is_printed(visit, small_report):
     page = visit(small_report, viewport={"width": 1032, "height": 700}, color_scheme="dark")  # landscape A4
     opened = "document.querySelectorAll('details.run[open]').length"
     assert page.evaluate(opened) == 1
+    before = page.locator("#noise-auc .main-svg").first.bounding_box()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert page.evaluate(opened) == 3
     assert page.evaluate("document.documentElement.scrollWidth") == 1032
     assert page.locator(".scale .above1").evaluate("shade => getComputedStyle(shade).printColorAdjust") == "exact"
+    page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(opened) == 1
+    page.wait_for_timeout(500)
+    assert page.locator("#noise-auc .main-svg").first.bounding_box()["width"] == pytest.approx(before["width"], abs=1)
 
 
 def test_a_data_set_of_one_name_in_two_families(visit, tmp_path):

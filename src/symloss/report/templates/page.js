@@ -5,6 +5,7 @@ window.symloss = (() => {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const plots = new Map();
+  const PRINTED_WIDTH = 490; // pixels: two plots side by side on A4, landscape
   let printing = false;
 
   const data = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -81,6 +82,7 @@ window.symloss = (() => {
     const axes = Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
     return {
       margin: { l: 48, r: 12, t: 12, b: 44 }, dragmode: false, hovermode: "closest", showlegend: false,
+      width: printing ? PRINTED_WIDTH : undefined,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       hoverlabel: { bgcolor: property("--surface"), bordercolor: property("--line"), font: { color: property("--text") } },
       ...layout,
@@ -146,6 +148,7 @@ window.symloss = (() => {
   for (const [event, state] of [["beforeprint", true], ["afterprint", false]]) {
     addEventListener(event, () => { printing = state; repaint(); });
   }
+  addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots are as wide as before
 
   return { data, element, keepInAddress, draw, escaped, colour };
 })();
