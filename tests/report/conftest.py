@@ -37,7 +37,7 @@ def visits(browser):
     """Open files, each in a page of its own; at the end, nothing may have gone wrong and no request been tried."""
     troubles, contexts = [], []
 
-    def open_file(path, **options):
+    def open_file(path, anchor="", **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
 
@@ -52,7 +52,7 @@ def visits(browser):
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
         page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
-        page.goto(path.as_uri())
+        page.goto(f"{path.as_uri()}#{anchor}" if anchor else path.as_uri())
         return page
 
     yield open_file

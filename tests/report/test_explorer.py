@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import symloss as sl
-from symloss.report.explorer import explorer_section, write_explorer
+from symloss.report.explorer import _styles, explorer_section, write_explorer
 from symloss.theory.conditional import minimisers
 
 LOSSES = [
@@ -204,6 +204,54 @@ def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(page):
     assert page.locator("#plot-minimiser tbody tr").last.inner_text().split("\t")[1:4] == ["1", "4.59512", "Infinity"]
 
 
+def test_the_curves_of_risk_and_sum_are_the_library(page):
+    move(page, "eta", 0.7)
+    for loss in (sl.Logistic(), sl.Sigmoid(), sl.BarrierHinge(b=10, r=1)):
+        z, risk = np.array(curves(page, "risk")[loss.title]).T
+        there, back = loss(torch.from_numpy(z)).numpy(), loss(torch.from_numpy(-z)).numpy()
+        np.testing.assert_allclose(risk, 0.7 * there + 0.3 * back, rtol=1e-12)
+        np.testing.assert_allclose(np.array(curves(page, "sum")[loss.title])[:, 1], there + back, rtol=1e-12)
+    bands = page.locator("#plot-sum .plot-area").evaluate(
+        "area => area.data.filter((trace) => !trace.name).map(({ x, y }) => [...x, ...y])"
+    )
+    (low, high) = z[[0, -1]]
+    expected = [[-1, 1, 2, 2], [low, high, 1, 1], [low, high, 2, 2], [-1, 1, 2, 2]]  # from hinge to barrier hinge
+    np.testing.assert_allclose(bands, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("theorem", "decompose"), [("ber", sl.theory.ber_decomposition), ("auc", sl.theory.auc_decomposition)]
+)
+def test_what_noise_adds_is_drawn_and_tabled_as_the_theorems_say(page, theorem, decompose):
+    move(page, "pi", 0.9)
+    move(page, "pi_prime", 0.3)
+    quantiles = np.array(page.evaluate("symloss.data('explorer-data').quantiles"))
+    drawn = curves(page, theorem)
+    for loss in (sl.Logistic(), sl.Sigmoid()):
+        for stretch, name in ((1, "g(x) = x"), (2, "g(x) = 2x")):
+            points = drawn[f"{loss.title}, {name}"]
+            assert (points[0][0], points[-1][0]) == (0, 1)
+            for t, excess in points[::20]:
+                parts = decompose(loss, stretch * (quantiles + 1), stretch * (quantiles - 1), 1 - 0.1 * t, 0.3 * t)
+                assert excess == pytest.approx(sum(parts.excess_terms.values()), rel=1e-9, abs=1e-12)
+        rows = [row.split("\t") for row in page.locator("#terms tbody tr").all_inner_texts()]
+        (row,) = (row for row in rows if row[:2] == [loss.title, theorem.upper()])
+        parts = decompose(loss, quantiles + 1, quantiles - 1, 0.9, 0.3)
+        expected = [parts.corrupted, 0.6 * parts.clean, sum(parts.excess_terms.values())]
+        assert [float(text) for text in row[2:5]] == pytest.approx(expected, rel=1e-4)
+
+
+def test_best_scores_say_what_they_hold_for(page):
+    best = page.locator("#verdicts tr[data-loss=barrier_hinge] .minimiser")
+    declared = sl.theory.analyze(sl.BarrierHinge(b=10, r=1)).minimiser_formula
+    assert best.inner_text() == declared
+    move(page, "scale", 2)
+    move(page, "barrier_hinge-r", 3)
+    assert best.inner_text() == f"{declared} (for b = 10, r = 1, scale = 1)"
+    move(page, "margin", 1)
+    assert best.inner_text() == "for margin 0 only"
+
+
 def test_checkboxes_choose_losses_in_plots_tables_and_key(page):
     page.locator("input[value=hinge]").uncheck()
     page.locator("input[value=savage]").check()
@@ -276,6 +324,8 @@ def test_without_scripts_the_table_is_complete(visit, explorer):
     assert "runs no scripts" in page.locator("noscript").inner_text()
     assert page.locator("#verdicts tbody tr:visible").count() == len(sl.list_losses())
     assert page.get_by_text("max(-b*(r + z) + r, max(b*(z - r), r - z))").is_visible()
+    assert page.locator(".plot:visible, .controls:visible, #terms:visible").count() == 0
+    assert page.locator("#verdicts").bounding_box()["width"] > 1000
 
 
 @dataclass(frozen=True)
@@ -326,6 +376,65 @@ def test_losses_of_a_users_own(visit, tmp_path):
     assert (
         "Tilted: the other answers and all reasons are those for a = 0.5." in page.locator("#verdict-note").inner_text()
     )
+
+
+@dataclass(frozen=True)
+class Reserved(sl.Loss):
+    """A loss whose parameters are words of JavaScript, or of formulas, and one of which is no number."""
+
+    new: float = 2.0
+    Math: float = 1.0
+    exp: float = 7.0
+    stretched: bool = True
+    title = "100 %{y} <b>own</b>"
+    formula = "exp(-new*z) + Math"
+
+    def value(self, z):
+        return torch.exp(-self.new * z) + self.Math
+
+
+class Inner(sl.Loss):
+    """A loss whose formula names a function that formulas cannot call."""
+
+    formula = "steeper(z)"
+
+    def value(self, z):
+        return -z
+
+
+class Divided(sl.Loss):
+    """A loss whose formula has no value."""
+
+    formula = "1/0 - z"
+
+    def value(self, z):
+        return -z
+
+
+def test_names_and_formulas_that_could_break_the_page(visit, tmp_path):
+    page = visit(write_explorer(tmp_path / "own.html", [Reserved(), Inner(), Divided()]))
+    titles = [Reserved.title, "Inner (sampled)", "Divided (sampled)"]
+    assert page.locator(".losses label").all_inner_texts() == titles
+    assert page.locator("input[type=range]").evaluate_all("all => all.map((one) => one.id)")[:4] == [
+        "reserved-new", "reserved-Math", "reserved-exp", "scale",
+    ]  # fmt: skip
+    move(page, "reserved-new", 3)
+    z, value = np.array(curves(page)[Reserved.title]).T
+    np.testing.assert_allclose(value, Reserved(new=3)(torch.from_numpy(z)).numpy(), rtol=1e-12)
+    template = page.locator("#plot-loss .plot-area").evaluate("area => area.data[0].hovertemplate")
+    assert template == "100 &#37;{y} &lt;b>own&lt;/b>: %{y:.4g} at %{x:.3g}<extra></extra>"
+
+
+def test_a_slider_reaches_the_declared_value(visit, tmp_path):
+    page = visit(write_explorer(tmp_path / "steep.html", [sl.BarrierHinge(b=1000, r=300)]))
+    page.evaluate("location.hash = '#eta=0.3'")
+    page.wait_for_function("document.getElementById('eta').value === '0.3'")
+    assert [page.locator(f"#barrier_hinge-{name}").input_value() for name in "br"] == ["1000", "300"]
+
+
+def test_thirty_losses_of_ones_own_look_different():
+    styles = _styles([f"own{number:02d}" for number in range(30)])
+    assert len({(style["colour"], style["dash"]) for style in styles}) == 30
 
 
 def test_what_cannot_be_shown_is_an_error():

@@ -41,7 +41,20 @@ def test_derivatives_against_differences(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["z.real", "__import__('os')", "lambda: z", "[z]", "y", "exp(z, z)", "max(z)", "True", "'z'", "z if z else z"],
+    [
+        "z.real",
+        "__import__('os')",
+        "lambda: z",
+        "[z]",
+        "y",
+        "exp(z, z)",
+        "max(z)",
+        "steeper(z)",
+        "exp",
+        "True",
+        "'z'",
+        "z if z else z",
+    ],
 )
 def test_nothing_but_arithmetic_is_read(text):
     with pytest.raises(ValueError, match="a formula holds numbers, z, "):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from symloss.losses import list_losses
 from symloss.paper.compare import compare, noise_text, summarise
 from symloss.paper.images import FURTHER_SCORES
 from symloss.paper.results import Cell, read_cells, write_cell
@@ -87,7 +88,8 @@ def test_the_page_holds_what_the_comparison_says(report, results):
         texts = [(f"{cell.mean:.1f} ({cell.se:.1f})", cell.bold)]
         if cell.paper_mean is not None:
             texts.append((f"{cell.paper_mean:.1f} ({cell.paper_se:.1f})", cell.paper_bold))
-            texts.append((f"{cell.difference:+.1f}".replace("-", "−"), False))
+            difference = f"{cell.difference:+.1f}".replace("-", "−")
+            texts.append(("0.0" if difference[1:] == "0.0" else difference, False))
         assert found[2] == texts
         side = {True: "above", False: "below"}[(cell.difference or 0) > 0]
         assert found[1] == (f"{side}{found[1][-1]}" if abs(cell.difference or 0) > 0.5 else "")
@@ -132,7 +134,16 @@ def test_results_that_the_paper_does_not_have(tmp_path):
     (title,) = {key[2] for key in Tables(page).cells}
     assert title == "mine own: AUC"
     assert [value[2] for value in Tables(page).cells.values()] == [[("81.0 (1.0)", False)], [("90.5 (0.5)", True)]]
-    assert page.count("Agreement with the paper") == page.count('id="scatter"') == page.count('id="epochs') == 0
+    assert "<title>Results</title>" in page
+    assert re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)[0] == ("cells", "2")
+    assert (
+        page.count("Agreement with the paper")
+        == page.count("beside the paper")
+        == page.count("cells of ours")
+        == page.count('id="scatter"')
+        == page.count('id="epochs')
+        == 0
+    )
     assert run.facts["settings"] == run.facts["computing time"] == ["not recorded"]
 
 
@@ -158,20 +169,53 @@ def test_runs_are_told_apart(tmp_path):
     assert distinct_names([Path("/a/x"), Path("/b/x"), Path("/x")]) == ["a/x", "b/x", "//x"]
 
 
-def test_runs_that_share_a_row_stay_two_rows_of_the_total(tmp_path, results):
-    for name in ("uci-matched", "uci-printed"):
-        (source,) = (results / name).glob("susy_pi0.65*")
-        cell = json.loads(source.read_text())
-        cell["scores"].pop("auc")
-        target = tmp_path / name / source.name
-        target.parent.mkdir()
-        target.write_text(json.dumps(cell))
-    write_report([tmp_path / "uci-matched", tmp_path / "uci-printed"], tmp_path / "report.html")
+def test_key_figures_are_those_of_each_run(report, results):
+    page = report.read_text(encoding="utf-8")
+    found = re.findall(r'<h3>([^<]*)</h3>\s*<dl class="key-figures">(.*?)</dl>', page, re.S)
+    assert [name for name, _ in found] == page_data(page)["names"]["run"]
+    for name, tiles in found:
+        summary = summarise(compare(read_cells(results / name).cells))
+        shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", tiles))
+        assert shown["cells of ours" if summary.compared else "cells"] == f"{summary.cells:,}"
+        if summary.compared:
+            assert shown["of them published"] == f"{summary.compared:,}"
+            assert shown["points rms difference"] == f"{summary.rms_difference:.2f}"
+            assert shown["rows whose best loss agrees"] == f"{summary.best_loss_agree / summary.best_loss_of:.1%}"
+
+
+def test_a_curve_without_scores_is_left_out(tmp_path):
+    curves = {"ber": {"ramp": [50.0, 60.0]}}
+    cell = Cell(
+        family="my", dataset="own", pi=1, pi_prime=0, trials=1, scores={"auc": {"hinge": [77.0]}}, curves=curves
+    )
+    write_cell(tmp_path / "results", cell)
+    write_report([tmp_path / "results"], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    shown = re.search(r"rows whose best loss agrees</dt><dd>(.*?)<", page)[1]
-    agree = [summarise(compare(read_cells(tmp_path / name).cells)) for name in ("uci-matched", "uci-printed")]
-    assert [summary.best_loss_of for summary in agree] == [1, 1]
-    assert shown == f"{sum(summary.best_loss_agree for summary in agree) / 2:.1%}"
+    assert page_data(page)["curves"] == {}
+    assert 'id="epochs' not in page
+
+
+def test_versions_do_not_hide_facts(tmp_path):
+    write_own(tmp_path / "results", device="cpu", versions={"torch": "2.1", "device": "9", "when": "never"})
+    (run,) = write_report([tmp_path / "results"], tmp_path / "report.html")
+    assert (run.facts["device"], run.facts["version of device"], run.facts["torch"]) == (["cpu"], ["9"], ["2.1"])
+    assert run.facts["when"] != run.facts["version of when"] == ["never"]
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    write_own(tmp_path / "results")
+    with pytest.raises(IsADirectoryError, match="results is a folder; expected the name of a file to write"):
+        write_report([tmp_path / "results"], tmp_path / "results")
+
+
+def test_many_losses_look_different(tmp_path):
+    scores = {"auc": {loss: [50.0] for loss in [*list_losses(), *(f"own{number:02d}" for number in range(30))]}}
+    cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=1, scores=scores)
+    write_cell(tmp_path / "results", cell)
+    write_report([tmp_path / "results"], tmp_path / "report.html")
+    styles = page_data((tmp_path / "report.html").read_text(encoding="utf-8"))["styles"]
+    assert len({(style["colour"], style["symbol"]) for style in styles}) == 42
+    assert len({style["symbol"] for style in styles[:12]}) == 12
 
 
 def test_a_damaged_file_is_named_and_left_out(tmp_path):

@@ -5,8 +5,13 @@ import re
 
 import pytest
 
-from symloss.paper.results import Cell, write_cell
+from symloss.paper.compare import compare, noise_text, summarise
+from symloss.paper.images import FURTHER_SCORES
+from symloss.paper.results import Cell, read_cells, write_cell
+from symloss.paper.score_tables import loss_heading
+from symloss.report.content import PUBLISHED_WAY
 from symloss.report.report import write_report
+from symloss.report.tables import signed
 
 COUNT = re.compile(r"([\d,]+) of ([\d,]+) cells shown")
 
@@ -46,7 +51,7 @@ def test_everything_is_there_at_first(visit, report):
         page.evaluate("document.querySelector('#scatter .plot-area').data.flatMap(t => t.name ? t.x : []).length")
         == 1568
     )
-    assert "1,568 cells, rms difference" in page.locator("#scatter figcaption").inner_text()
+    assert "1,568 cells, rms difference in points: uci-matched" in page.locator("#scatter figcaption").inner_text()
 
 
 def test_filters_choose_cells_of_tables_and_figures(visit, small_report):
@@ -101,6 +106,114 @@ def test_other_scores(visit, small_report):
     tick(page, "scores", "dropout off, epoch chosen on corrupted labels")
     assert counts(page) == [112, 112]
     assert page.locator(".none-epochs").is_visible()  # curves end at the last epoch, whichever is chosen
+
+
+def test_of_two_ways_of_scoring_the_last_is_shown(visit, small_report):
+    page = visit(small_report)
+    further = next(iter(FURTHER_SCORES.values()))
+    page.goto(f"{small_report.as_uri()}#scores={PUBLISHED_WAY}&scores={further}")
+    page.locator(".shown", has_text="112 of 112").wait_for()
+    assert page.locator(".filter[data-key=scores] .filter-chosen").inner_text() == further
+
+
+@pytest.mark.parametrize("anchor", ["tables&dataset=susy", "explorer&eta=0.3", "explorer", "figures&run=cifar10"])
+def test_a_link_lands_at_its_heading(visit, small_report, anchor):
+    page = visit(small_report, anchor=anchor)
+    page.wait_for_timeout(300)
+    assert 0 <= page.locator(f"#{anchor.split('&')[0]}").evaluate("it => it.getBoundingClientRect().top") < 100
+
+
+def drawn(page, figure):
+    """The named traces of a figure: x and y of each."""
+    return page.locator(f"#{figure} .plot-area").evaluate(
+        "area => Object.fromEntries(area.data.filter(trace => trace.name).map(({ name, x, y }) => [name, [x, y]]))"
+    )
+
+
+def compared(small_report, run):
+    return compare(read_cells(small_report.parent / run).cells)
+
+
+def test_noise_is_drawn_as_the_comparison_says(visit, small_report):
+    page = visit(small_report)
+    page.locator("#noise-of").select_option("uci-printed: susy")
+    traces = drawn(page, "noise-auc")
+    cells = [
+        cell for cell in compared(small_report, "uci-printed") if (cell.dataset, cell.objective) == ("susy", "auc")
+    ]
+    for loss in ("hinge", "sigmoid"):
+        own = [cell for cell in cells if cell.loss == loss]
+        x, y = traces[loss_heading(loss)]
+        assert x == [noise_text(cell.pi, cell.pi_prime) for cell in own]
+        assert y == pytest.approx([cell.mean for cell in own], abs=1e-4)
+        assert traces[f"{loss_heading(loss)}, paper"][1] == [cell.paper_mean for cell in own]
+
+
+def test_ours_against_the_papers(visit, small_report):
+    page = visit(small_report)
+    tick(page, "run", "uci-printed")
+    cells = compared(small_report, "uci-printed")
+    x, y = drawn(page, "scatter")["Hinge"]
+    hinge = [cell for cell in cells if cell.loss == "hinge"]
+    assert x == [cell.paper_mean for cell in hinge]
+    assert y == pytest.approx([cell.mean for cell in hinge], abs=1e-4)
+    caption = page.locator("#scatter .rms").inner_text()
+    assert caption == f"112 cells, rms difference in points: uci-printed {summarise(cells).rms_difference:.2f}."
+    largest = sorted(cells, key=lambda cell: -abs(cell.difference))[:10]
+    rows = [row.split("\t") for row in page.locator(".largest tbody tr").all_inner_texts()]
+    assert [row[0] for row in rows] == [loss_heading(cell.loss) for cell in largest]
+    assert [row[-1] for row in rows] == [signed(cell.difference) for cell in largest]
+    tick(page, "loss", "Hinge", "Barrier")
+    assert [text[2:] for text in page.locator(".loss-key li").all_inner_texts()] == ["Barrier", "Hinge"]
+
+
+def test_the_facts_of_a_cell_and_its_colour(visit, small_report):
+    page = visit(small_report)
+    cells = compared(small_report, "uci-matched")
+    for sign in (1, -1):
+        number, cell = max(enumerate(cells), key=lambda pair: sign * pair[1].difference)
+        shown = page.locator(f"td[data-cell='{number}']")
+        shown.focus()
+        bold, paper_bold = (", boldface" if is_bold else "" for is_bold in (cell.bold, cell.paper_bold))
+        assert page.locator("#trials .facts span").all_inner_texts() == [
+            f"ours {cell.mean:.1f} ({cell.se:.1f}){bold}",
+            f"paper {cell.paper_mean:.1f} ({cell.paper_se:.1f}){paper_bold}",
+            f"difference {signed(cell.difference)}, z {signed(cell.z)}",
+        ]
+    bluer = """shade => { const [red, , blue] = getComputedStyle(shade).backgroundColor.match(/\\d+/g).map(Number);
+      return Math.sign(blue - red); }"""
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for side, expected in (("above", 1), ("below", -1)):
+            for size in (1, 2, 3):
+                assert page.locator(f".scale .{side}{size}").evaluate(bluer) == expected
+
+
+def test_everything_is_printed(visit, small_report):
+    page = visit(small_report, viewport={"width": 1032, "height": 700}, color_scheme="dark")  # landscape A4
+    opened = "document.querySelectorAll('details.run[open]').length"
+    assert page.evaluate(opened) == 1
+    before = page.locator("#noise-auc .main-svg").first.bounding_box()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate(opened) == 3
+    assert page.evaluate("document.documentElement.scrollWidth") == 1032
+    assert page.locator(".scale .above1").evaluate("shade => getComputedStyle(shade).printColorAdjust") == "exact"
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(opened) == 1
+    page.wait_for_timeout(500)
+    assert page.locator("#noise-auc .main-svg").first.bounding_box()["width"] == pytest.approx(before["width"], abs=1)
+
+
+def test_a_data_set_of_one_name_in_two_families(visit, tmp_path):
+    for family, pi in (("one", 0.9), ("two", 0.8)):
+        scores = {"auc": {"hinge": [100 * pi]}}
+        write_cell(tmp_path / "r", Cell(family=family, dataset="own", pi=pi, pi_prime=0.2, trials=1, scores=scores))
+    write_report([tmp_path / "r"], tmp_path / "report.html")
+    page = visit(tmp_path / "report.html")
+    assert page.locator("#noise-of option").all_inner_texts() == ["own (one)", "own (two)"]
+    assert drawn(page, "noise-auc")["Hinge"] == [["(0.9, 0.2)"], [90]]
 
 
 def shown_trials(page):
@@ -167,9 +280,8 @@ def test_epochs_at_a_noise_that_is_chosen(visit, small_report, results):
 
 def test_the_keyboard_reaches_every_control(visit, small_report):
     page = visit(small_report)
-    page.evaluate("document.querySelectorAll('#explorer').forEach(section => section.remove())")  # has tests of its own
     wanted = page.evaluate(
-        """() => { const controls = [...document.querySelectorAll("a, button, select, summary, [tabindex='0']")];
+        """() => { const controls = [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0']")];
           window.wanted = controls.filter(control => control.checkVisibility());
           return wanted.length; }"""
     )
@@ -212,12 +324,12 @@ def test_without_javascript(visit, small_report):
     for hidden in (".filters", ".figures", "#trials", "#theme"):
         assert page.locator(hidden).is_hidden()
     assert page.locator("#results noscript p").is_visible()
+    assert page.locator("#explorer .plot:visible, #explorer .controls:visible").count() == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessibility(visit, small_report, axe, theme):
     page = visit(small_report, color_scheme=theme)
-    page.evaluate("document.querySelectorAll('#explorer').forEach(section => section.remove())")  # has tests of its own
     tick(page, "run", "uci-printed")  # with all seven colours
     page.locator(".filter[data-key=dataset] summary").click()
     page.locator(".parts summary").evaluate("summary => summary.parentElement.open = true")
@@ -245,4 +357,4 @@ def test_names_with_markup_and_no_published_numbers(visit, tmp_path):
     assert shown_trials(page) == [90.0]
     tick(page, "loss", loss)
     assert counts(page) == [2, 4]
-    assert page.title() == "Results beside the paper's"
+    assert page.title() == "Results"

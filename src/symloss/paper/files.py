@@ -21,6 +21,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "new" / "answer.txt").read_text()
     '42'
     """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib goes by the suffix
     try:

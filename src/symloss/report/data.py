@@ -14,7 +14,9 @@ from symloss.report.content import Run, ScoredCell, Scoring
 DECIMALS = 4  # of means, as in the result files
 CURVE_DECIMALS = 2  # finer than a screen
 SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
-           "*": "star", "h": "hexagon"}  # fmt: skip
+           "*": "star"}  # fmt: skip
+# Of other losses. Six colours are for those of one's own: pairs of symbol and colour repeat after forty-two.
+FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
 FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Objective", "loss": "Loss", "scores": "Scores"}
 
 
@@ -78,17 +80,29 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
     names = {key: list(titles) for key, titles in values.items()}
     cells = [place.cell.compared for place in placed_cells(runs)]
     noises = sorted({(cell.pi, cell.pi_prime) for cell in cells}, key=lambda noise: (noise[1] - noise[0], -noise[0]))
-    styles = loss_styles(names["loss"])
     return {
         "names": names,
         "titles": {key: list(titles.values()) for key, titles in values.items()},
         "noises": [noise_text(*noise) for noise in noises],
-        "styles": [
-            {"colour": styles[loss]["color"], "symbol": SYMBOLS[styles[loss]["marker"]]} for loss in names["loss"]
-        ],
+        "styles": _styles(names["loss"]),
         "cells": _columns(_cell_row(place, names, noises) for place in placed_cells(runs)),
         "curves": _columns(_curve_rows(runs, names, noises)),
     }
+
+
+def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
+    """The colours of the paper's figures, and a symbol for each loss."""
+    styles = loss_styles(losses)
+    further = [loss for loss in losses if styles[loss]["marker"] not in SYMBOLS]
+    return [
+        {
+            "colour": styles[loss]["color"],
+            "symbol": FURTHER_SYMBOLS[further.index(loss) % len(FURTHER_SYMBOLS)]
+            if loss in further
+            else SYMBOLS[styles[loss]["marker"]],
+        }
+        for loss in losses
+    ]
 
 
 def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[float, float]]) -> dict[str, Any]:
@@ -96,6 +110,7 @@ def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[flo
     return {
         "run": names["run"].index(place.run.name),
         "scores": names["scores"].index(place.scoring.way),
+        "family": cell.family,
         "dataset": names["dataset"].index(cell.dataset),
         "objective": names["objective"].index(cell.objective),
         "noise": noises.index((cell.pi, cell.pi_prime)),
@@ -121,10 +136,13 @@ def _curve_rows(
                 errors = result.further_curves.get("se", {})
                 for objective, losses in result.curves.items():
                     for loss, curve in losses.items():
+                        if loss not in result.scores.get(objective, {}):
+                            continue  # the report is of cells: without a score there is none
                         error = errors.get(objective, {}).get(loss)
                         yield {
                             "run": number,
                             "scores": names["scores"].index(scoring.way),
+                            "family": result.family,
                             "dataset": names["dataset"].index(result.dataset),
                             "objective": names["objective"].index(objective),
                             "noise": noises.index((result.pi, result.pi_prime)),

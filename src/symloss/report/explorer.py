@@ -6,6 +6,7 @@ JavaScript (``symloss.report.formulas``), its verdicts are those of ``symloss.th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from symloss.theory.report import Report
 TITLE = "The loss explorer"
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
 _SAMPLES: Array = np.linspace(-40, 40, 4001)  # of a loss without a formula
+# Of losses of one's own. There are six colours for them: pairs of dash and colour repeat after thirty.
+_DASHES = ("solid", "9px,4px", "2px,3px", "9px,3px,2px,3px", "16px,4px")
 _POINTS = 120  # of either class in the two-Gaussian example
 
 
@@ -87,8 +90,8 @@ _PLOTS = {
     ),
     "ber": (
         "Excess terms of theorem 3 as the noise grows",
-        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x. For a symmetric loss "
-        "both are one line, so noise cannot change which scores are best.",
+        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x; colours, not dashes, "
+        "tell losses apart here. For a symmetric loss both are one line, so noise cannot change which scores are best.",
     ),
     "auc": (
         "Excess terms of theorem 1 as the noise grows",
@@ -178,16 +181,23 @@ def _default_losses() -> list[Loss]:
 
 def _numbers(loss: Loss) -> dict[str, float]:
     """The parameters of a loss that are numbers."""
-    return {name: value for name, value in vars(loss).items() if isinstance(value, int | float)}
+    return {
+        name: value
+        for name, value in vars(loss).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
 def _parameters(loss: Loss) -> list[Slider]:
+    """The sliders of a loss's numbers; a loss that is drawn from samples stays as it is declared."""
+    if _formula(loss) is None:
+        return []
     sliders = []
     for name, value in _numbers(loss).items():
         size = max(abs(value), 1.0)
         own = (0.0 if value >= 0 else -4 * size, 4 * size, size / 100, "")
         low, high, step, meaning = _RANGES.get(name, own) if isinstance(loss, BarrierHinge) else own
-        sliders.append(Slider(f"{loss.name}-{name}", name, meaning, value, low, high, step))
+        sliders.append(Slider(f"{loss.name}-{name}", name, meaning, value, min(low, value), max(high, value), step))
     return sliders
 
 
@@ -195,7 +205,7 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
     """The sliders: a heading, a hint, and which."""
     transformation = "Draws l(scale · (z − margin)). A scale keeps every verdict; a margin mostly breaks symmetry."
     return [
-        *((loss.title, "", _parameters(loss)) for loss in losses if _numbers(loss)),
+        *((loss.title, "", sliders) for loss in losses if (sliders := _parameters(loss))),
         ("Every loss", transformation, _TRANSFORMATION),
         ("Conditional risk", "", _PROBABILITY),
         ("Noise", "", _NOISE),
@@ -205,16 +215,20 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
 def _styles(names: Sequence[str]) -> list[dict[str, str]]:
     """Colours and dashes, the same as in the figures of the paper, in Plotly's words."""
     styles = loss_styles(names)
-    found = []
-    for name in names:
+    own = [name for name in styles if name not in list_losses()]
+
+    def dash(name: str) -> str:
+        if name in own:
+            return _DASHES[own.index(name) % len(_DASHES)]
         line = styles[name]["linestyle"]
-        dash = "solid" if isinstance(line, str) else ",".join(f"{2 * length}px" for length in line[1])
-        found.append({"colour": styles[name]["color"], "dash": dash})
-    return found
+        return "solid" if isinstance(line, str) else ",".join(f"{2 * length}px" for length in line[1])
+
+    return [{"colour": styles[name]["color"], "dash": dash(name)} for name in names]
 
 
 def _entry(loss: Loss, style: dict[str, str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": loss.name, "title": loss.title, "parameters": list(_numbers(loss)), **style}
+    parameters = [slider.symbol for slider in _parameters(loss)]
+    entry: dict[str, Any] = {"name": loss.name, "title": loss.title, "parameters": parameters, **style}
     if _formula(loss) is None:
         z = torch.from_numpy(_SAMPLES)
         values, slopes = loss(z).detach(), loss.derivative(z).detach()
@@ -234,9 +248,10 @@ def _formula(loss: Loss) -> Formula | None:
     z: Array = np.linspace(-6, 6, 241)
     try:
         formula = Formula.read(loss.formula, tuple(_numbers(loss)))
-    except ValueError:
+        values = formula(z, _numbers(loss))
+    except (ValueError, ArithmeticError):
         return None
-    return formula if np.allclose(formula(z, _numbers(loss)), loss(torch.from_numpy(z)).detach().numpy()) else None
+    return formula if np.allclose(values, loss(torch.from_numpy(z)).detach().numpy()) else None
 
 
 def _formulas(losses: Sequence[Loss]) -> str:
@@ -245,9 +260,9 @@ def _formulas(losses: Sequence[Loss]) -> str:
     for loss in losses:
         formula = _formula(loss)
         if formula is not None:
-            given = ", ".join(["z", *_numbers(loss)])
+            given = ", ".join(["z", *(f"p_{name}" for name in _numbers(loss))])
             value, slope = formula.javascript(), formula.derivative().javascript()
-            lines.append(f"  {loss.name}: {{ value: ({given}) => {value}, slope: ({given}) => {slope} }},")
+            lines.append(f"  {json.dumps(loss.name)}: {{ value: ({given}) => {value}, slope: ({given}) => {slope} }},")
     return "\n".join([*lines, "};"])
 
 

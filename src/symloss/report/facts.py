@@ -33,9 +33,11 @@ def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
         "settings": _distinct(_settings_text(result.settings) for result in results),
         "device": _distinct(result.device for result in results),
         "computing time": [_duration(seconds)] if seconds else [],
-        **{name: _distinct(result.versions.get(name, "") for result in results) for name in packages},
-        "when": [_when(folder, results)],
     }
+    for name in packages:
+        title = f"version of {name}" if name in {*facts, "when"} else name
+        facts[title] = _distinct(result.versions.get(name, "") for result in results)
+    facts["when"] = [_when(folder, results)]
     return {name: values or ["not recorded"] for name, values in facts.items()}
 
 

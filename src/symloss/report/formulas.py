@@ -53,6 +53,7 @@ _FUNCTIONS = {
     # steeper(a, b, a', b') is the derivative of max(a, b): at a corner, the mean of both sides.
     "steeper": _Function("steeper", _steeper),
 }
+_READ = _FUNCTIONS.keys() - {"steeper"}  # what a formula may call
 
 JAVASCRIPT = """\
 const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
@@ -73,7 +74,7 @@ class Formula:
     >>> hinge.derivative()(np.array([0.0, 1.0, 3.0]))
     array([-1. , -0.5,  0. ])
     >>> Formula.read("log(1 + exp(-a*z))", ("a",)).javascript()
-    'softplus(((-a) * z))'
+    'softplus(((-p_a) * z))'
     """
 
     tree: ast.expr
@@ -95,7 +96,7 @@ class Formula:
             tree = ast.parse(text.replace("^", "**"), mode="eval").body
         except SyntaxError:
             raise ValueError(f"not a formula of z: {text}") from None
-        _check(tree, {"z", *parameters})
+        _check(tree, {"z", *parameters} - _FUNCTIONS.keys())
         return cls(_Stable().visit(tree))
 
     def derivative(self) -> Formula:
@@ -113,11 +114,13 @@ class Formula:
         functions = {name: function.values for name, function in _FUNCTIONS.items()}
         program = compile(ast.fix_missing_locations(ast.Expression(self.tree)), "formula", "eval")
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            value = eval(program, {"__builtins__": {}}, {**functions, **(parameters or {}), "z": z})
+            value = eval(program, {"__builtins__": {}}, {**(parameters or {}), **functions, "z": z})
         return np.broadcast_to(np.asarray(value, dtype=np.float64), np.shape(z)).copy()
 
     def javascript(self) -> str:
         """Return the formula as an expression in JavaScript, for use below ``JAVASCRIPT``.
+
+        A parameter ``a`` is called ``p_a`` there: no name of a parameter is then a word of the language.
 
         Examples
         --------
@@ -139,14 +142,14 @@ def _check(tree: ast.expr, names: set[str]) -> None:
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right):
             _check(left, names)
             return _check(right, names)
-        case ast.Call(ast.Name(name), [_, *others] as arguments, []) if name in _FUNCTIONS and (
+        case ast.Call(ast.Name(name), [_, *others] as arguments, []) if name in _READ and (
             bool(others) == (name in ("max", "min"))
         ):
             for argument in arguments:
                 _check(argument, names)
             return None
     raise ValueError(
-        f"a formula holds numbers, {', '.join(sorted(names))}, + - * / ^ and {', '.join(sorted(_FUNCTIONS))}, "
+        f"a formula holds numbers, {', '.join(sorted(names))}, + - * / ^ and {', '.join(sorted(_READ))}, "
         f"got {ast.unparse(tree)}"
     )
 
@@ -285,7 +288,7 @@ def _written(tree: ast.expr) -> str:
         case ast.Constant(value):
             return repr(value) if value >= 0 else f"({value!r})"  # type: ignore[operator]
         case ast.Name(name):
-            return name
+            return name if name == "z" else f"p_{name}"
         case ast.UnaryOp(op, inner):
             return f"({'-' if isinstance(op, ast.USub) else '+'}{_written(inner)})"
         case ast.BinOp(left, op, right):

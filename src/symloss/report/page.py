@@ -8,6 +8,7 @@ these in ``window.symloss`` (``templates/page.js``)::
                                           of the theme, again when the theme changes, with its numbers as a table below
                                           (those of trace.meta.numbers where they are not the ones drawn)
     symloss.element(tag, attributes, ...children)   a new HTML element
+    symloss.escaped(text)                 the text for a label or hovertemplate of Plotly, where it stands as it is
     symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
     symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme
 

@@ -65,7 +65,7 @@ def report_html(runs: Sequence[Run]) -> str:
     """
     now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
     return render_page(
-        "Results beside the paper's",
+        "Results beside the paper's" if _published(runs) else "Results",
         [summary_section(runs), results_section(runs), _explorer()],
         lead="Learning from corrupted labels with symmetric losses: "
         f"{', '.join(run.name for run in runs)}. Written by symloss {__version__} on {now}.",
@@ -80,13 +80,12 @@ def results_section(runs: Sequence[Run]) -> Section:
     >>> results_section([]).id
     'results'
     """
-    values = filter_values(runs)
-    scorings = [scoring for run in runs for scoring in run.scorings]
+    values, data = filter_values(runs), report_data(runs)
     html = render(
         "results.html.j2",
         filters={key: (FILTERS[key], titles) for key, titles in values.items() if len(titles) > 1},
-        published=any(cell.paper_mean is not None for scoring in scorings for cell in scoring.compared),
-        curves=any(result.curves for scoring in scorings for result in scoring.results),
+        published=_published(runs),
+        curves=bool(data["curves"]),
         runs=list(zip(runs, shown_tables(runs), strict=True)),
         numbers={key: {name: number for number, name in enumerate(titles)} for key, titles in values.items()},
         objectives=values["objective"],
@@ -94,7 +93,12 @@ def results_section(runs: Sequence[Run]) -> Section:
         plot=plot,
     )
     script = "\n".join(map(source, SCRIPTS))
-    return Section("results", "Results", html, {"report-data": report_data(runs)}, script, source("results.css"))
+    return Section("results", "Results", html, {"report-data": data}, script, source("results.css"))
+
+
+def _published(runs: Sequence[Run]) -> bool:
+    """Whether the paper has any cell of the runs."""
+    return any(cell.paper_mean is not None for run in runs for cell in run.scorings[0].compared)
 
 
 @cache

@@ -1,15 +1,14 @@
-"""The summary of a report: how well all runs agree with the paper, and how each was made."""
+"""The summary of a report: how well each run agrees with the paper, and how it was made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from symloss.paper.compare import Summary, summarise, summarise_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
 from symloss.paper.score_tables import FAMILIES, SCORES
-from symloss.report.content import PUBLISHED_WAY, Run, Scoring
+from symloss.report.content import Run, Scoring
 from symloss.report.page import Section, render
 
 COLUMNS = ("cells", "compared", *SUMMARY_COLUMNS[2:3], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
@@ -37,10 +36,11 @@ def summary_section(runs: Sequence[Run]) -> Section:
     >>> summary_section([]).title
     'Summary'
     """
+    # Runs follow different protocols and may share cells: their figures are never put together.
+    summaries = {run.name: summarise(run.scorings[0].compared) for run in runs}
     html = render(
         "summary.html.j2",
-        figures=key_figures(total(runs)),
-        several=len(runs) > 1,
+        figures={name: key_figures(summary) for name, summary in summaries.items()},
         columns=COLUMNS,
         lines=[
             Line(run.name, scoring.way if len(run.scorings) > 1 else "", _texts(summarise(scoring.compared)))
@@ -48,30 +48,10 @@ def summary_section(runs: Sequence[Run]) -> Section:
             for scoring in run.scorings
         ],
         parts=[line for run in runs for line in _parts(run.name, run.scorings[0])],
-        published=total(runs).compared > 0,
+        published=any(summary.compared for summary in summaries.values()),
         runs=runs,
     )
     return Section("summary", "Summary", html)
-
-
-def total(runs: Sequence[Run]) -> Summary:
-    """Return the summary of the cells of all runs, scored as published.
-
-    Examples
-    --------
-    >>> total([]).cells
-    0
-    """
-    # With the run in the family's name, rows of two runs that are alike stay two rows.
-    return summarise(
-        [
-            replace(cell, family=f"{run.name}: {cell.family}")
-            for run in runs
-            for scoring in run.scorings
-            if scoring.way == PUBLISHED_WAY
-            for cell in scoring.compared
-        ]
-    )
 
 
 def key_figures(summary: Summary) -> list[tuple[str, str]]:
@@ -80,9 +60,9 @@ def key_figures(summary: Summary) -> list[tuple[str, str]]:
     Examples
     --------
     >>> key_figures(summarise([]))
-    [('0', 'cells of ours')]
+    [('0', 'cells')]
     """
-    figures = [(f"{summary.cells:,}", "cells of ours")]
+    figures = [(f"{summary.cells:,}", "cells of ours" if summary.compared else "cells")]
     if summary.rms_difference is not None:
         figures += [
             (f"{summary.compared:,}", "of them published"),
@@ -116,4 +96,4 @@ def _texts(summary: Summary) -> tuple[str, ...]:
     return (f"{summary.cells:,}", compared, rms, *shares, *others)
 
 
-__all__ = ["COLUMNS", "Line", "key_figures", "summary_section", "total"]
+__all__ = ["COLUMNS", "Line", "key_figures", "summary_section"]

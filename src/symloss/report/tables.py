@@ -87,16 +87,28 @@ def shown_cell(number: int, cell: ComparedCell) -> ShownCell:
     '77.9'
     """
     paper = "" if cell.paper_mean is None else score_text(cell.paper_mean, cell.paper_se)
-    difference = "" if cell.difference is None else f"{cell.difference:+.1f}".replace("-", "−")
     return ShownCell(
         number,
         score_text(cell.mean, cell.se),
         paper,
-        difference,
+        signed(cell.difference),
         cell.bold,
         bool(cell.paper_bold),
         shade(cell.difference),
     )
+
+
+def signed(difference: float | None) -> str:
+    """Return a difference as text, with its sign unless it is printed as zero; nothing where there is none.
+
+    Examples
+    --------
+    >>> signed(1.25), signed(-0.7), signed(-0.04), signed(None)
+    ('+1.2', '−0.7', '0.0', '')
+    """
+    if difference is None:
+        return ""
+    return f"{difference:+.1f}".replace("-", "−") if abs(round(difference, 1)) else "0.0"
 
 
 def shade(difference: float | None) -> str:
@@ -147,4 +159,4 @@ def _tables(cells: Sequence[ComparedCell]) -> list[ScoreTable]:
     return score_tables(cells, by_noise=single_dataset_families(cells))
 
 
-__all__ = ["LIMITS", "ShownCell", "ShownScoring", "ShownTable", "shade", "shown_cell", "shown_tables"]
+__all__ = ["LIMITS", "ShownCell", "ShownScoring", "ShownTable", "shade", "shown_cell", "shown_tables", "signed"]

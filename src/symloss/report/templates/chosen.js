@@ -13,7 +13,10 @@ symloss.results = (() => {
   const shown = (of) => [...(of.run ?? []).keys()].filter((i) => shows(of, i));
   const title = (key, value) => titles[key][value];
   const score = (mean, se) => mean.toFixed(1) + (se === null ? "" : ` (${se.toFixed(1)})`);
-  const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1);
+  const signed = (value) => {
+    const size = Math.abs(value).toFixed(1);
+    return size === "0.0" ? size : (value < 0 ? "−" : "+") + size;
+  };
 
   return {
     names, titles, noises, styles, cells, curves, keys, chosen, admits, shown, title, score, signed,

@@ -1,7 +1,7 @@
 // The explorer's page: controls, the address that keeps them, plots and tables.
 (() => {
   const { losses, shown, defaults, quantiles, convex } = symloss.data("explorer-data");
-  const { element, draw } = symloss;
+  const { element, draw, escaped } = symloss;
   const math = explorerMath;
   const section = document.getElementById("explorer");
   const find = (selector) => [...section.querySelectorAll(selector)];
@@ -80,10 +80,10 @@
   // --- plots --------------------------------------------------------------------------------------------------------
   const grid = (low, high, count) => Array.from({ length: count + 1 }, (_, i) => low + ((high - low) * i) / count);
   const finite = (value) => (Number.isFinite(value) ? value : null);
-  const line = (loss, extra = {}) => ({ color: loss.colour, dash: loss.dash, width: 2.5, ...extra });
+  const line = (loss, extra = {}) => ({ color: loss.colour, dash: loss.dash, width: 2.5, simplify: false, ...extra });
   const curve = (loss, x, y, extra = {}) => ({
     type: "scatter", mode: "lines", name: loss.title, x, y: y.map(finite), line: line(loss),
-    hovertemplate: `${loss.title}: %{y:.4g} at %{x:.3g}<extra></extra>`, ...extra,
+    hovertemplate: `${escaped(loss.title)}: %{y:.4g} at %{x:.3g}<extra></extra>`, ...extra,
   });
 
   // A range that shows what matters near 0 and lets steep ends leave the plot.
@@ -135,7 +135,7 @@
     const best = selected.map((loss) => math.minimiser(loss, state.eta));
     const dots = selected.flatMap((loss, i) => (Math.abs(best[i]) <= z.at(-1) ? [{
       type: "scatter", mode: "markers", x: [best[i]], y: [math.risk(loss, state.eta, best[i])],
-      marker: { color: loss.colour, size: 11 }, hovertemplate: `${loss.title}: best score %{x:.4g}<extra></extra>`,
+      marker: { color: loss.colour, size: 11 }, hovertemplate: `${escaped(loss.title)}: best score %{x:.4g}<extra></extra>`,
     }] : []));
     const high = Math.max(3, 2.5 * Math.max(...selected.map(({ constant }) => constant / 2)));
     put("risk", [...selected.map((loss, i) => curve(loss, z, risks[i])), ...dots],
@@ -149,7 +149,7 @@
       layout("η", "best score f*(η)", [-limit, limit]));
   }
 
-  const NOISE = grid(0, 1, 20);
+  const NOISE = grid(0, 1, 60);
   const path = (t) => [1 - t * (1 - state.pi), t * state.pi_prime];
 
   const THEOREMS = { ber: [math.berMeans, math.berTerms], auc: [math.aucMeans, math.aucTerms] };
@@ -208,6 +208,16 @@
     return ["cannot tell", "for margin 0 only"];
   }
 
+  const isMoved = (loss) => loss.parameters.some((name) => state[`${loss.name}-${name}`] !== defaults[`${loss.name}-${name}`]);
+  const declaredWords = (loss) => loss.parameters.map((name) => `${name} = ${defaults[`${loss.name}-${name}`]}`).join(", ");
+
+  // The formula of f* is that of the loss as it is declared: say so where something else is set.
+  function bestScoreWords(loss, declared) {
+    if (state.margin !== 0) return "for margin 0 only";
+    const conditions = [...(isMoved(loss) ? [declaredWords(loss)] : []), ...(state.scale === 1 ? [] : ["scale = 1"])];
+    return conditions.length ? `${declared} (for ${conditions.join(", ")})` : declared;
+  }
+
   function showVerdicts(selected) {
     for (const loss of selected) {
       for (const cell of find(`#verdicts tr[data-loss="${loss.name}"] [data-verdict]`)) {
@@ -215,16 +225,18 @@
         [cell.dataset.answer, cell.textContent] = answer(loss, cell.dataset.verdict, cell.dataset.declared);
       }
     }
+    for (const loss of selected) {
+      const [cell] = find(`#verdicts tr[data-loss="${loss.name}"] .minimiser`);
+      cell.dataset.declared ??= cell.textContent;
+      cell.textContent = bestScoreWords(loss, cell.dataset.declared);
+    }
     const visible = new Set(selected.map(({ name }) => name));
     for (const row of find("#verdicts tr[data-loss], details.why")) row.hidden = !visible.has(row.dataset.loss);
-    const moved = selected.filter((loss) => loss.parameters.some((name) => state[`${loss.name}-${name}`] !== defaults[`${loss.name}-${name}`]));
+    const moved = selected.filter(isMoved);
     const notes = ["What symloss.theory.analyze found for each loss as it is declared; the column “Symmetric” is computed here for what is set."];
     if (state.scale !== 1) notes.push("A scale changes no answer: it only stretches intervals and best scores by 1 / scale.");
     if (state.margin !== 0) notes.push("A margin keeps convexity, monotonicity and bounds. Calibration is decided by the slope at 0 where the loss is convex (Bartlett et al., 2006); the other answers hold for margin 0 only.");
-    for (const loss of moved) {
-      const declared = loss.parameters.map((name) => `${name} = ${defaults[`${loss.name}-${name}`]}`).join(", ");
-      notes.push(`${loss.title}: the other answers and all reasons are those for ${declared}.`);
-    }
+    for (const loss of moved) notes.push(`${loss.title}: the other answers and all reasons are those for ${declaredWords(loss)}.`);
     byId("verdict-note").textContent = notes.join(" ");
   }
 
@@ -258,6 +270,7 @@
   }
 
   document.addEventListener("symloss-theme", () => showKey(losses.filter(({ name }) => state.shown.includes(name))));
+  for (const part of find(".controls, .drawn")) part.hidden = false;
   readAddress();
   showControls();
   show();

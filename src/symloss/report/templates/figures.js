@@ -3,23 +3,26 @@
 
 (() => {
   const { cells, curves, names, titles, noises, styles, admits, shown, title, score, signed, listen } = symloss.results;
-  const { element, draw, colour } = symloss;
+  const { element, draw, escaped, colour } = symloss;
   const byId = (id) => document.getElementById(id);
   const range = (values, margin) => [Math.min(...values) - margin, Math.min(100, Math.max(...values)) + margin];
-  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"); // Plotly's labels are marked up
   const faded = (hex) => `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(",")},0.14)`;
   const several = titles.run.length > 1;
+
+  const placeOf = (of, i) => `${of.run[i]}/${of.family[i]}/${of.dataset[i]}`;
 
   // The figures of one data set: the choice is of a run's data sets that are shown.
   function choices(select, of, indices) {
     const before = select.value;
-    const options = new Map(indices.map((i) => [`${of.run[i]}/${of.dataset[i]}`, i]));
-    select.replaceChildren(...[...options].map(([value, i]) => element(
-      "option", { value }, (several ? `${title("run", of.run[i])}: ` : "") + title("dataset", of.dataset[i]),
-    )));
+    const options = new Map(indices.map((i) => [placeOf(of, i), i]));
+    const labels = [...options.values()].map((i) => (several ? `${title("run", of.run[i])}: ` : "") + title("dataset", of.dataset[i]));
+    select.replaceChildren(...[...options].map(([value, i], k) => {
+      const alone = labels.indexOf(labels[k]) === labels.lastIndexOf(labels[k]);
+      return element("option", { value }, alone ? labels[k] : `${labels[k]} (${of.family[i]})`);
+    }));
     if (options.has(before)) select.value = before;
   }
-  const chosenOf = (select, of, indices) => indices.filter((i) => `${of.run[i]}/${of.dataset[i]}` === select.value);
+  const chosenOf = (select, of, indices) => indices.filter((i) => placeOf(of, i) === select.value);
 
   const lossesOf = (of, indices) => [...new Set(indices.map((i) => of.loss[i]))].sort((a, b) => a - b);
 
@@ -56,7 +59,7 @@
     } });
   }
 
-  const place = (of, i) => ["run", "scores", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
+  const place = (of, i) => ["run", "scores", "family", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
   const cellOf = new Map(cells.run.map((_, i) => [place(cells, i), i]));
 
   function drawEpochs(figure, indices, ytitle) {
@@ -102,10 +105,14 @@
     draw(figure, { data: [line, ...traces], layout: {
       xaxis: { title: "paper's mean", range: ends }, yaxis: { title: "our mean", range: ends },
     } });
-    const squares = published.map((i) => cells.difference[i] ** 2);
-    const rms = Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length);
-    figure.querySelector(".rms").textContent = squares.length
-      ? `${squares.length.toLocaleString("en")} cells, rms difference ${rms.toFixed(2)} points.` : "None of the cells shown.";
+    const differences = titles.run.flatMap((name, run) => {
+      const own = published.filter((i) => cells.run[i] === run);
+      const rms = Math.sqrt(own.reduce((sum, i) => sum + cells.difference[i] ** 2, 0) / own.length);
+      return own.length ? [`${several ? `${name} ` : ""}${rms.toFixed(2)}`] : [];
+    });
+    figure.querySelector(".rms").textContent = published.length
+      ? `${published.length.toLocaleString("en")} cells, rms difference in points: ${differences.join(", ")}.`
+      : "None of the cells shown.";
     drawLargest(published);
   }
 
@@ -126,7 +133,8 @@
   }
 
   // The losses, each with its colour and mark.
-  const MARKS = { square: "■", "triangle-up": "▲", circle: "●", diamond: "◆", "triangle-down": "▼", cross: "✚", star: "★", hexagon: "⬢" };
+  const MARKS = { square: "■", "triangle-up": "▲", circle: "●", diamond: "◆", "triangle-down": "▼", cross: "✚", star: "★",
+    hexagon: "⬢", pentagon: "⬟", "triangle-left": "◀", "triangle-right": "▶", x: "✖", hourglass: "⧗", bowtie: "⧓" };
   function drawKey() {
     document.querySelector(".loss-key").replaceChildren(...styles.flatMap(({ colour: hex, symbol }, loss) => {
       if (!admits("loss", loss)) return [];

@@ -19,7 +19,7 @@
     const given = new URLSearchParams(location.hash.slice(1));
     for (const key of keys) {
       const known = given.getAll(key).map((name) => names[key].indexOf(name)).filter((i) => i >= 0);
-      if (known.length) chosen[key] = new Set(known);
+      if (known.length) chosen[key] = new Set(key === "scores" ? known.slice(-1) : known); // one way at a time
     }
   }
 
@@ -115,6 +115,14 @@
     return changed();
   });
 
+  // All of a report goes to paper, also what is folded up.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all("details.run:not([open]), details.parts:not([open])");
+    for (const details of folded) details.open = true;
+  });
+  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
+
   listen(show);
   form.hidden = false;
   if (!form.querySelector(".filter")) form.querySelector("button").hidden = true;
@@ -122,6 +130,4 @@
   runs.slice(1).forEach((run) => { run.open = false; });
   read();
   show();
-  const [anchor] = location.hash.slice(1).split("&");
-  if (location.hash.includes("&")) document.getElementById(anchor)?.scrollIntoView();
 })();

@@ -5,6 +5,7 @@ window.symloss = (() => {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const plots = new Map();
+  const PRINTED_WIDTH = 490; // pixels: two plots side by side on A4, landscape
   let printing = false;
 
   const data = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -16,6 +17,9 @@ window.symloss = (() => {
     return made;
   }
 
+  // A text as it is, in labels of Plotly, which are marked up, and templates, where %{y} stands for a number.
+  const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("%{", "&#37;{");
+
   // The address holds an anchor and what the sections keep in it, as in #results&dataset=susy. Each has its own names.
   function keepInAddress(names, entries) {
     const others = location.hash.slice(1).split("&").filter((part) => part && !names.includes(part.split("=")[0]));
@@ -23,6 +27,15 @@ window.symloss = (() => {
     const hash = [...others, own].filter(Boolean).join("&");
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
+
+  // A new page is at its anchor once all sections are drawn. Later the browser finds those without settings itself.
+  function toAnchor() {
+    const [anchor] = location.hash.slice(1).split("&");
+    requestAnimationFrame(() => document.getElementById(anchor)?.scrollIntoView({ behavior: "instant" }));
+  }
+  const [{ type: arrival }] = performance.getEntriesByType("navigation");
+  if (arrival === "navigate") addEventListener("load", toAnchor);
+  addEventListener("hashchange", () => { if (location.hash.includes("&")) toAnchor(); });
 
   const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const property = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -69,6 +82,7 @@ window.symloss = (() => {
     const axes = Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
     return {
       margin: { l: 48, r: 12, t: 12, b: 44 }, dragmode: false, hovermode: "closest", showlegend: false,
+      width: printing ? PRINTED_WIDTH : undefined,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       hoverlabel: { bgcolor: property("--surface"), bordercolor: property("--line"), font: { color: property("--text") } },
       ...layout,
@@ -134,6 +148,7 @@ window.symloss = (() => {
   for (const [event, state] of [["beforeprint", true], ["afterprint", false]]) {
     addEventListener(event, () => { printing = state; repaint(); });
   }
+  addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots are as wide as before
 
-  return { data, element, keepInAddress, draw, colour };
+  return { data, element, keepInAddress, draw, escaped, colour };
 })();
