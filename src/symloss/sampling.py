@@ -146,7 +146,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         done, position = divmod(position, len(self))
         self.epoch, self._position, self._start = _whole("epoch", state["epoch"], 0) + done, position, position
 
-    def _plan(self, positive_share: float | None) -> tuple[int, int]:
+    def _plan(self, positive_share: Any) -> tuple[int, int]:
         """Set the number of batches of all ranks, and return the places of each class in them."""
         n_pos, n_neg = map(len, self._classes)
         size, ranks = self.batch_size, self.num_replicas
@@ -154,9 +154,9 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             fewest = max(-(-(n_pos + n_neg) // size), -(-max(n_pos, n_neg) // (size - 1)))
             self._batches = ranks * -(-fewest // ranks)
             return max(n_pos, self._batches), max(n_neg, self._batches)
-        if not (isinstance(positive_share, Real) and 0 < positive_share < 1):
+        if not (isinstance(positive_share, Real) and 0 < float(positive_share) < 1):
             raise ValueError(f"positive_share must be a number between 0 and 1, got {positive_share!r}")
-        positives = min(max(round(positive_share * size), 1), size - 1)
+        positives = min(max(round(float(positive_share) * size), 1), size - 1)
         fewest = max(-(-n_pos // positives), -(-n_neg // (size - positives)))
         self._batches = ranks * -(-fewest // ranks)
         return positives * self._batches, (size - positives) * self._batches

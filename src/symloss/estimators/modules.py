@@ -12,12 +12,13 @@ from symloss.estimators.networks import NetworkScores
 from symloss.estimators.standardise import Standard
 from symloss.models import PerceptronStack
 
+_jit: Any = torch.jit  # torch.jit.script would read a "type: ignore" below
+
 
 def _check_points(X: Tensor, d: int) -> None:
     """Refuse points of another width, which may broadcast; but in a trace, where sizes are not numbers."""
-    if not torch.jit.is_tracing():
-        if X.dim() != 2 or X.shape[-1] != d:
-            raise ValueError(f"X must have shape (n, {d}), got {list(X.shape)}")
+    if not _jit.is_tracing() and (X.dim() != 2 or X.shape[-1] != d):
+        raise ValueError(f"X must have shape (n, {d}), got {list(X.shape)}")
 
 
 class Standardised(nn.Module):
@@ -72,7 +73,8 @@ class Linear(nn.Module):
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d)."""
         _check_points(X, self.layer.weight.shape[1])
-        return self.layer(X.to(self.layer.weight.dtype)).flatten().float()
+        scores: Tensor = self.layer(X.to(self.layer.weight.dtype))
+        return scores.flatten().float()
 
 
 class Gaussians(nn.Module):
