@@ -143,6 +143,11 @@ def check_errors(rank):
     loss = sl.BERLoss("sigmoid", process_group="world")
     with pytest.raises(ValueError, match="same leading dimensions"):
         loss(torch.zeros(1 + rank, 3), [0, 1, 1])
+    for shape in ([2, 3, 3] if rank else [3, 2, 3], [6, 3] if rank else [2, 3, 3]):  # as many problems
+        with pytest.raises(ValueError, match=r"same leading dimensions on all ranks, got \[\([23], [23]?"):
+            loss(torch.zeros(shape), [0, 1, 1])
+    with pytest.raises(ValueError, match="8 leading dimensions across ranks, got 9"):
+        loss(torch.zeros([1] * 9 + [3]), [0, 1, 1])
     with pytest.raises(ValueError, match="must be 'world'"):
         sl.BERLoss(process_group="all")(torch.zeros(2), [0, 1])
     scores = torch.zeros(2, requires_grad=True)

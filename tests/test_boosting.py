@@ -146,6 +146,46 @@ def test_weight_k_is_k_repetitions(loss, risk):
         assert not part[weight == 0].any()
 
 
+@pytest.mark.parametrize("risk", RISKS)
+def test_many_blocks_are_one(risk, monkeypatch):
+    scores, y, weight = problem(103)
+    leaf = torch.from_numpy(scores).float().double().requires_grad_()
+    monkeypatch.setattr("symloss.boosting.objectives._BLOCK", 16)
+    for loss in (sl.Sigmoid(), sl.Hinge()):
+        expected = torch.autograd.grad(scaled_risk(leaf, y, loss, risk, torch.from_numpy(weight)), leaf)[0]
+        gradient, _ = objective_of(loss, risk)(y, scores, weight)
+        np.testing.assert_allclose(gradient, expected, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("risk", RISKS)
+@pytest.mark.parametrize("reach", [200, 1e4])
+def test_exponential_stays_finite_far_out(risk, reach):
+    scores = reach * np.array([-1, 1, -1, 1, 0, 0, 0.5])
+    gradient, curvature = objective_of("exponential", risk)([1, 1, 0, 0, 0, 1, 1], scores)
+    assert np.isfinite(gradient).all()
+    assert np.isfinite(curvature).all()
+    assert (curvature > 0).all()
+    assert (np.sign(gradient) == [-1, -1, 1, 1, 1, -1, -1]).all()
+
+
+@pytest.mark.parametrize("rare", [0, 1])
+@pytest.mark.parametrize("risk", RISKS)
+def test_a_class_of_little_weight_counts_like_the_other(risk, rare):
+    y, weight = np.full(60, 1 - rare), np.ones(60)
+    y[0], weight[0] = rare, 1e-20
+    gradient, curvature = objective_of("logistic", risk)(y, np.zeros(60), weight)
+    scale = 1 if risk == "ber" else 2
+    np.testing.assert_allclose(np.abs(gradient), [59 / 4, *[1 / 4] * 59], rtol=1e-6)
+    np.testing.assert_allclose(curvature, scale * np.array([59 / 8, *[1 / 8] * 59]), rtol=1e-6)
+
+
+def test_losses_that_the_grid_of_margins_misses():
+    with pytest.warns(UserWarning, match="bends most at the end of the margins tried, -32 to 32"):
+        assert largest_curvature(sl.CallableLoss(lambda z: z**4)) == pytest.approx(12 * 32**2, rel=1e-3)
+    with pytest.raises(ValueError, match="is flat at all margins tried, -32 to 32"):
+        largest_curvature(sl.CallableLoss(lambda z: torch.relu(-z - 40)))
+
+
 def test_labels_in_their_codings_and_both_ways_of_calling():
     scores, y, weight = problem()
     objective = objective_of("sigmoid")
@@ -175,6 +215,9 @@ def test_errors():
             objective_of(risk=risk)([0, 0], [0.0, 1.0])
         with pytest.raises(ValueError, match="both classes, got no negative one"):
             objective_of(risk=risk)([1, 0], [0.0, 1.0], [1.0, 0.0])
+        for wrong in (np.nan, np.inf, -np.inf, 1e39):
+            with pytest.raises(ValueError, match=r"scores must be finite in float32, got -?(nan|inf) in row 1"):
+                objective_of(risk=risk)([1, 0], [0.0, wrong])
     with pytest.raises(ValueError, match=r"shape \(n,\), got \(2, 3\) and \(2,\)"):
         objective_of()([1, 0], np.zeros((2, 3)))
     with pytest.raises(ValueError, match="labels must be"):

@@ -4,6 +4,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import accelerate
 import pytest
 import torch
 
@@ -20,7 +21,6 @@ pytestmark = [
 
 def example(name):
     """Import an example as a module."""
-    pytest.importorskip(name)
     module = f"with_{name}"
     if module not in sys.modules:
         spec = importlib.util.spec_from_file_location(module, EXAMPLES / f"{module}.py")
@@ -90,7 +90,6 @@ def test_the_trainer_resumes_within_and_between_epochs(tmp_path):
 
 
 def test_accelerate_resumes_within_an_epoch(tmp_path):
-    accelerate = pytest.importorskip("accelerate")
     X, y = torch.randn(60, 3), torch.arange(60) % 4 == 0
 
     def train(load=None, stop_at=None):

@@ -113,6 +113,18 @@ def test_epochs_differ_and_are_reproducible():
     assert list(sampler) == first
 
 
+def test_another_epoch_than_the_resumed_one_is_whole():
+    sampler, other = (sl.StratifiedBatchSampler(labels_of(30, 70), 16) for _ in range(2))
+    next(iter(sampler))
+    other.load_state_dict(sampler.state_dict())
+    for each in (sampler, other):
+        each.set_epoch(4)
+    assert other.state_dict() == {"epoch": 4, "position": 0, "batches": 7, "random_state": 0}
+    resumed = list(other)
+    assert len(resumed) == 7
+    assert resumed == list(sampler)
+
+
 def test_the_same_in_another_process():
     code = (
         "import numpy as np, symloss as sl; sampler = sl.StratifiedBatchSampler(np.arange(50) % 3 == 0, 8, "
@@ -173,7 +185,8 @@ def test_a_data_loader_that_stops_and_goes_on():
         ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
         ({"batch_size": 2.5}, "batch_size must be a whole number of at least 2, got 2.5"),
         ({"random_state": None}, "random_state must be a whole number of at least 0, got None"),
-        ({"positive_share": 1.0}, "positive_share must be between 0 and 1, got 1.0"),
+        ({"positive_share": 1.0}, "positive_share must be a number between 0 and 1, got 1.0"),
+        ({"positive_share": "x"}, "positive_share must be a number between 0 and 1, got 'x'"),
         ({"rank": 1}, "give both num_replicas and rank or neither, got None and 1"),
         ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas, got rank 2 of 2"),
     ],
@@ -185,12 +198,17 @@ def test_bad_input(arguments, message):
 
 def test_bad_states():
     sampler = sl.StratifiedBatchSampler(labels_of(30, 70), 16)
+    state = sampler.state_dict()
     with pytest.raises(ValueError, match="the state is of 3 batches an epoch, this sampler has 7"):
-        sampler.load_state_dict({"epoch": 0, "position": 0, "batches": 3})
+        sampler.load_state_dict({**state, "batches": 3})
+    with pytest.raises(ValueError, match=r"the state is of random_state=1, this sampler has 0"):
+        sampler.load_state_dict({**state, "random_state": 1})
+    with pytest.raises(ValueError, match=r"one of state_dict\(\), got one without position, random_state"):
+        sampler.load_state_dict({"epoch": 0, "batches": 7})
     with pytest.raises(ValueError, match="position must be at most 7"):
-        sampler.load_state_dict({"epoch": 0, "position": 8, "batches": 7})
+        sampler.load_state_dict({**state, "position": 8})
     with pytest.raises(ValueError, match="epoch must be a whole number"):
         sampler.set_epoch(-1)
-    sampler.load_state_dict({"epoch": 0, "position": 7, "batches": 7})  # all of epoch 0 trained on
+    sampler.load_state_dict({**state, "position": 7})  # all of epoch 0 trained on
     assert sampler.epoch == 1
     assert len(list(sampler)) == 7

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     GroupLike: TypeAlias = ProcessGroup | Literal["world"]
 
+_MOST_LEADING = 8
+
 
 @eager  # collectives cannot be traced
 def gather_problem(
@@ -31,7 +33,7 @@ def gather_problem(
     Parameters
     ----------
     scores : Tensor of shape (..., n)
-        This rank's scores; n may differ between ranks.
+        This rank's scores; n may differ between ranks, the leading dimensions may not.
     target : Tensor of shape (n,) or (..., n)
         Their labels in {0, 1}, {-1, +1} or bool.
     weight : Tensor of shape (n,) or (..., n), optional
@@ -46,11 +48,15 @@ def gather_problem(
     """
     group = _checked_group(process_group)
     scores, positive, weight = check_problem(scores, target, weight)
-    n, problems = scores.shape[-1], scores.shape[:-1].numel()
-    headers = _all_gather(torch.tensor([n, problems, weight is not None], device=scores.device), group)
-    sizes, counts, weighted = (column.tolist() for column in torch.stack(headers, 1))
-    if min(counts) < max(counts):
-        raise ValueError(f"scores must have the same leading dimensions on all ranks, got {counts} problems")
+    n, leading = scores.shape[-1], scores.shape[:-1]
+    if len(leading) > _MOST_LEADING:
+        raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
+    shape = [*leading, *[-1] * (_MOST_LEADING - len(leading))]  # headers must be equally long
+    headers = _all_gather(torch.tensor([n, weight is not None, *shape], device=scores.device), group)
+    sizes, weighted, *_ = (column.tolist() for column in torch.stack(headers, 1))
+    shapes = [tuple(size for size in header[2:].tolist() if size >= 0) for header in headers]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"scores must have the same leading dimensions on all ranks, got {shapes}")
     # Float64 holds scores, labels and weights exactly, so that one collective does.
     parts = [scores.detach().double(), positive.double()]
     if any(weighted):

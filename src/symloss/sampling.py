@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     >>> [sorted(batch) for batch in sampler]
     [[0, 3, 4, 5], [1, 2, 6, 7, 8]]
     >>> sampler.state_dict()
-    {'epoch': 1, 'position': 0, 'batches': 2}
+    {'epoch': 1, 'position': 0, 'batches': 2, 'random_state': 0}
     """
 
     drop_last = False  # frameworks ask; there is no odd last batch
@@ -121,11 +121,23 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             self.epoch, self._position, self._start = epoch, 0, 0
 
     def state_dict(self) -> dict[str, int]:
-        """Return the epoch, how many of its batches are out, and how many it has."""
-        return {"epoch": self.epoch, "position": self._position, "batches": len(self)}
+        """Return the epoch, how many of its batches are out, how many it has, and the seed."""
+        return {
+            "epoch": self.epoch,
+            "position": self._position,
+            "batches": len(self),
+            "random_state": self.random_state,
+        }
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Take up where the sampler was whose ``state_dict`` this is; it must have had the same parameters."""
+        missing = [key for key in self.state_dict() if key not in state]
+        if missing:
+            raise ValueError(f"the state must be one of state_dict(), got one without {', '.join(missing)}")
+        if state["random_state"] != self.random_state:
+            raise ValueError(
+                f"the state is of random_state={state['random_state']!r}, this sampler has {self.random_state}"
+            )
         if state["batches"] != len(self):
             raise ValueError(f"the state is of {state['batches']} batches an epoch, this sampler has {len(self)}")
         position = _whole("position", state["position"], 0)
@@ -134,7 +146,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         done, position = divmod(position, len(self))
         self.epoch, self._position, self._start = _whole("epoch", state["epoch"], 0) + done, position, position
 
-    def _plan(self, positive_share: float | None) -> tuple[int, int]:
+    def _plan(self, positive_share: Any) -> tuple[int, int]:
         """Set the number of batches of all ranks, and return the places of each class in them."""
         n_pos, n_neg = map(len, self._classes)
         size, ranks = self.batch_size, self.num_replicas
@@ -142,9 +154,9 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             fewest = max(-(-(n_pos + n_neg) // size), -(-max(n_pos, n_neg) // (size - 1)))
             self._batches = ranks * -(-fewest // ranks)
             return max(n_pos, self._batches), max(n_neg, self._batches)
-        if not 0 < positive_share < 1:
-            raise ValueError(f"positive_share must be between 0 and 1, got {positive_share!r}")
-        positives = min(max(round(positive_share * size), 1), size - 1)
+        if not (isinstance(positive_share, Real) and 0 < float(positive_share) < 1):
+            raise ValueError(f"positive_share must be a number between 0 and 1, got {positive_share!r}")
+        positives = min(max(round(float(positive_share) * size), 1), size - 1)
         fewest = max(-(-n_pos // positives), -(-n_neg // (size - positives)))
         self._batches = ranks * -(-fewest // ranks)
         return positives * self._batches, (size - positives) * self._batches

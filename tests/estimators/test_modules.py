@@ -1,6 +1,7 @@
 import io
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
@@ -64,6 +65,31 @@ def test_the_module_and_its_state_dict(fitted, data):
     np.testing.assert_array_equal(fitted.decision_function(data[0]), before)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_points_of_another_width(fitted):
+    module = fitted.to_module()
+    for X in (torch.zeros(3, 1), torch.zeros(3, 6), torch.zeros(5)):
+        with pytest.raises(ValueError, match=r"X must have shape \(n, 5\), got \["):
+            module(X)
+        with pytest.raises(torch.jit.Error, match=r"X must have shape \(n, 5\), got \["):
+            torch.jit.script(module)(X)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_features_far_from_zero(model, data):
+    """Seconds since 1970: float32 knows them to two minutes only."""
+    X, y = data[0] + 1.7e9, data[1]
+    fitted = sl.BERClassifier(**MODELS[model], threshold=0.25, random_state=0).fit(X, y)
+    expected = fitted.decision_function(X)
+    with torch.no_grad():
+        scores = fitted.to_module()(torch.from_numpy(X))
+        rounded = fitted.to_module()(torch.from_numpy(X.astype(np.float32)))
+    assert scores.dtype == rounded.dtype == torch.float32
+    assert expected.std() > 0.05
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(rounded, fitted.decision_function(X.astype(np.float32)), rtol=1e-4, atol=1e-4)
+
+
 def test_torch_export(fitted):
     batch = torch.export.Dim("batch", min=1)
     program = torch.export.export(fitted.to_module(), (torch.from_numpy(points(3)),), dynamic_shapes=({0: batch},))
@@ -84,8 +110,6 @@ def test_torch_jit(fitted, how):
 
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec:FutureWarning")  # the exporter's own
 def test_onnx(fitted, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
     path = tmp_path / "scores.onnx"
     batch = torch.export.Dim("batch", min=1)
     program = torch.onnx.export(

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symloss.boosting.curvature import largest_curvature, relative_curvature
+from symloss.boosting.curvature import largest_curvature, relative_curvature, score_limit
 from symloss.labels import is_positive
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.losses.base import as_real
@@ -60,7 +60,7 @@ class Objective:
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
         """Return gradient and curvature for (scores, data) or for (labels, scores, weights)."""
         scores, target, weight = arguments(first, second, sample_weight)
-        problem = _Problem.of(scores, target, weight)
+        problem = _Problem.of(scores, target, weight, score_limit(self.loss))
         gradient = (_ber_gradient if self.risk == "ber" else _auc_gradient)(problem, self.loss)
         relative = relative_curvature(self.loss)
         if relative is not None:
@@ -152,31 +152,37 @@ class _Problem(NamedTuple):
     total: float
 
     @classmethod
-    def of(cls, scores: Any, target: Any, weight: Any) -> _Problem:
-        """Check what came from outside, and find the shares."""
+    def of(cls, scores: Any, target: Any, weight: Any, limit: float) -> _Problem:
+        """Check what came from outside, keep scores within ±limit, and find the shares."""
         scores = as_real(scores, "scores").float()
         positive = is_positive(target)
         if scores.ndim != 1 or positive.shape != scores.shape:
             raise ValueError(
                 f"scores and labels must both have shape (n,), got {tuple(scores.shape)} and {tuple(positive.shape)}"
             )
+        if not bool(scores.isfinite().all()):
+            row = int((~scores.isfinite()).nonzero()[0])
+            raise ValueError(f"scores must be finite in float32, got {scores[row].item()} in row {row}")
         if weight is None:
-            of_pos, total = float(np.count_nonzero(positive.numpy())), float(len(scores))
+            of_pos = float(np.count_nonzero(positive.numpy()))
+            of_neg = len(scores) - of_pos
         else:
             weight = check_weight(weight, scores)
-            of_pos, total = float(weight[positive].sum()), float(weight.sum())
-        if not 0 < of_pos < total:
+            of_pos, of_neg = float(weight[positive].sum()), float(weight[~positive].sum())
+        if not (of_pos > 0 and of_neg > 0):
             missing = "positive" if not of_pos > 0 else "negative"
             raise ValueError(f"a risk needs points of both classes, got no {missing} one (of weight above 0)")
-        share = _either(positive, total / (2 * of_pos), total / (2 * (total - of_pos)))
+        total = of_pos + of_neg
+        share = _either(positive, total / (2 * of_pos), total / (2 * of_neg))
         if weight is not None:
             share.mul_(weight)
-        return cls(scores, positive, weight, share, total)
+        return cls(scores.clamp(-limit, limit), positive, weight, share, total)
 
 
 def _either(positive: Tensor, first: float, second: float) -> Tensor:
-    """Return the first number for positives and the second for negatives: faster than torch.where."""
-    return positive.float().mul_(first - second).add_(second)
+    """Return the first number for positives and the second for negatives, exactly: faster than torch.where."""
+    chosen = positive.float()
+    return chosen.mul(first).add_(1 - chosen, alpha=second)
 
 
 def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:

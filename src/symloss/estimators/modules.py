@@ -12,9 +12,19 @@ from symloss.estimators.networks import NetworkScores
 from symloss.estimators.standardise import Standard
 from symloss.models import PerceptronStack
 
+_jit: Any = torch.jit  # torch.jit.script would read a "type: ignore" below
+
+
+def _check_points(X: Tensor, d: int) -> None:
+    """Refuse points of another width, which may broadcast; but in a trace, where sizes are not numbers."""
+    if not _jit.is_tracing() and (X.dim() != 2 or X.shape[-1] != d):
+        raise ValueError(f"X must have shape (n, {d}), got {list(X.shape)}")
+
 
 class Standardised(nn.Module):
     """The mean score of networks on standardised features, less a threshold.
+
+    Features are standardised in float64: where their mean is large, float32 has no digits left for what varies.
 
     Examples
     --------
@@ -26,19 +36,45 @@ class Standardised(nn.Module):
 
     mean: Tensor
     scale: Tensor
+    threshold: Tensor
 
     def __init__(self, networks: list[nn.Module], standard: Standard, threshold: float) -> None:
         super().__init__()
         self.networks = nn.ModuleList(networks)
-        self.register_buffer("mean", torch.tensor(standard.mean, dtype=torch.float32))
-        self.register_buffer("scale", torch.tensor(standard.scale, dtype=torch.float32))
-        self.threshold = threshold
+        self.register_buffer("mean", torch.tensor(standard.mean, dtype=torch.float64))
+        self.register_buffer("scale", torch.tensor(standard.scale, dtype=torch.float64))
+        self.register_buffer("threshold", torch.tensor(threshold, dtype=torch.float32))
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d)."""
-        standard = (X - self.mean) / self.scale
+        _check_points(X, self.mean.shape[0])
+        standard = ((X.double() - self.mean) / self.scale).to(self.threshold.dtype)
         scores = [network(standard).flatten() for network in self.networks]
         return torch.stack(scores).mean(0) - self.threshold
+
+
+class Linear(nn.Module):
+    """Scores X @ coef + intercept in float64: large terms of both signs may cancel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear(LinearScores(np.array([2.0]), 1.0), 0.5)(torch.ones(1, 1)).detach()
+    tensor([2.5000])
+    """
+
+    def __init__(self, scorer: LinearScores, threshold: float) -> None:
+        super().__init__()
+        self.layer = nn.Linear(len(scorer.coef), 1, dtype=torch.float64)
+        with torch.no_grad():
+            self.layer.weight.copy_(torch.tensor(scorer.coef))
+            self.layer.bias.fill_(scorer.intercept - threshold)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (n,) of the points (n, d)."""
+        _check_points(X, self.layer.weight.shape[1])
+        scores: Tensor = self.layer(X.to(self.layer.weight.dtype))
+        return scores.flatten().float()
 
 
 class Gaussians(nn.Module):
@@ -75,10 +111,10 @@ def as_module(scorer: Any, threshold: float) -> nn.Module:
     --------
     >>> import numpy as np
     >>> as_module(LinearScores(np.array([2.0]), 1.0), 0.5)(torch.ones(1, 1))
-    tensor([2.5000], grad_fn=<ViewBackward0>)
+    tensor([2.5000], grad_fn=<ToCopyBackward0>)
     """
     if isinstance(scorer, LinearScores):
-        return _linear(scorer, threshold).eval()
+        return Linear(scorer, threshold).eval()
     if isinstance(scorer, KernelScores):
         return Standardised([Gaussians(scorer)], scorer.standard, threshold).eval()
     if isinstance(scorer, NetworkScores):
@@ -92,11 +128,3 @@ def as_module(scorer: Any, threshold: float) -> nn.Module:
     raise ValueError(
         "trees are not a network: to_module() needs model='linear', 'kernel', 'mlp' or a torch module, got 'trees'"
     )
-
-
-def _linear(scorer: LinearScores, threshold: float) -> nn.Module:
-    layer = nn.Linear(len(scorer.coef), 1)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(scorer.coef))
-        layer.bias.fill_(scorer.intercept - threshold)
-    return nn.Sequential(layer, nn.Flatten(0))
