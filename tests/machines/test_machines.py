@@ -80,6 +80,7 @@ def results(folder):
     found = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
     for cell in found.values():
         del cell["seconds"]
+        cell.pop("finished", None)
     return found
 
 
