@@ -1,11 +1,14 @@
 """Real clusters, in processes of their own, with workers and coordinators that are killed."""
 
+import contextlib
 import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -29,7 +32,6 @@ def variables(doomed):
         "PYTHONPATH": os.pathsep.join([str(Path(sl.__file__).parents[1]), str(HERE)]),
         "DOOMED": str(doomed),
         "OMP_NUM_THREADS": "1",
-        "DASK_TEMPORARY_DIRECTORY": str(doomed),
         "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray writes one into the home folder
     }
 
@@ -78,6 +80,7 @@ def results(folder):
     found = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
     for cell in found.values():
         del cell["seconds"]
+        cell.pop("finished", None)
     return found
 
 
@@ -115,6 +118,21 @@ def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path
     assert done.stderr.count("done before") + done.stdout.count("done before") == len(kept)
     assert len(results(tmp_path / "out")) == 4
     assert kept.items() <= results(tmp_path / "out").items()
+
+
+def test_a_terminated_command_leaves_no_loky_worker(environment, tmp_path):
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: os.path.lexists(Path(environment["DOOMED"]) / "pid"))  # a worker that would wait long
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert len(workers) >= 2
+        process.terminate()
+        assert process.wait(timeout=20) == 128 + signal.SIGTERM
+        _, left = psutil.wait_procs(workers, timeout=10)
+        assert not left
+    finally:
+        process.kill()
 
 
 def test_a_running_dask_cluster_with_another_and_with_this_version(environment, tmp_path):
@@ -178,6 +196,28 @@ def test_clusters_that_cannot_be_had(options, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n"])
+def test_something_else_than_a_scheduler_listens(answer, monkeypatch):
+    module = sys.modules["symloss.machines.cluster"]  # its name in the package is the function's
+    monkeypatch.setattr(module, "_SECONDS", 1)
+    monkeypatch.setattr(module, "_ANSWER", 2)
+    started = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer_all, args=(server, answer), daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address}"), cluster("dask", address):
+            pass
+    assert time.monotonic() - started < 15
+
+
+def answer_all(server, answer):
+    callers = []  # who would be hung up on otherwise
+    with contextlib.suppress(OSError):
+        while True:
+            callers.append(server.accept()[0])
+            callers[-1].sendall(answer)
 
 
 @pytest.mark.parametrize(("backend", "package"), [("dask", "distributed"), ("ray", "ray")])

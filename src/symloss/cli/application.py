@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +18,19 @@ from symloss import __version__
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
 
 
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """End by an exception on SIGTERM, so that what is open is closed and no worker outlives the command."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set it
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class _OneLineErrors(TyperGroup):
     """Bad input ends in one line on standard error and exit code 2."""
 
@@ -22,7 +39,8 @@ class _OneLineErrors(TyperGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal without η and ✓
         try:
-            code = super().main(*args, **kwargs)
+            with _terminable():
+                code = super().main(*args, **kwargs)
         except _UsageError as error:
             self._fail(error.format_message())  # type: ignore[attr-defined]
         except (ValueError, OSError, ImportError) as error:  # the last: an extra that is not installed

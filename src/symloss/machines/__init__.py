@@ -5,3 +5,5 @@ from symloss.machines.ray_backend import register_ray
 from symloss.machines.tasks import LostTask, completed
 
 __all__ = ["LostTask", "cluster", "completed", "register_ray"]
+
+register_ray()

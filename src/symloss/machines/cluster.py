@@ -5,17 +5,22 @@ from __future__ import annotations
 import logging
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from joblib import cpu_count, parallel_config
+from joblib.externals.loky import get_reusable_executor
 
 from symloss.machines.ray_backend import register_ray
 
 _LOG = logging.getLogger(__name__)
 _SECONDS = 10  # to wait for a cluster's answer
+_ANSWER = 15  # seconds until a connection is made, with all that the packages do for it
+_TOKEN = "; where Ray asks for a token, both sides need RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN"
 _NEW_WORKER = 60  # seconds to wait for a worker where the last one died
 
 
@@ -55,7 +60,11 @@ def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -
 def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     if address is not None:
         raise ValueError(f"loky runs on this machine and takes no address, got {address}; use dask or ray")
-    yield {"backend": "loky", "n_jobs": jobs}
+    try:
+        yield {"backend": "loky", "n_jobs": jobs}
+    except BaseException:  # the workers would finish what they have, or wait for more
+        get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+        raise
 
 
 @contextmanager
@@ -69,14 +78,15 @@ def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     if address is None:
         options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None}
         with (
-            LocalCluster(n_workers=jobs, threads_per_worker=1, **options) as local,
+            tempfile.TemporaryDirectory(prefix="dask-", ignore_cleanup_errors=True) as folder,
+            LocalCluster(n_workers=jobs, threads_per_worker=1, local_directory=folder, **options) as local,
             Client(local) as client,
             _deaths_told(client),
         ):
             yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
         return
     _check_answer("Dask", address)
-    with Client(address, timeout=_SECONDS) as client:
+    with _connected("Dask scheduler", address, lambda: Client(address, timeout=_SECONDS)) as client:
         try:
             client.wait_for_workers(1, timeout=_SECONDS)
         except TimeoutError:
@@ -117,7 +127,8 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         return
     if address != "auto":
         _check_answer("Ray", address)
-    ray.init(address)
+    logging.getLogger("ray._private.worker").addFilter(lambda record: "SIGTERM" not in str(record.msg))  # in a thread
+    _connected("Ray cluster", address, lambda: ray.init(address), _TOKEN)
     try:
         _check_versions(_on_every_ray_node(_probe()))
         yield {"backend": "ray"}
@@ -147,6 +158,26 @@ def _check_answer(name: str, address: str) -> None:
         socket.create_connection((parts.hostname, parts.port), _SECONDS).close()
     except (OSError, ValueError) as error:
         raise ConnectionError(f"no {name} cluster at {address}: {error}") from None
+
+
+def _connected(name: str, address: str, connect: Callable[[], Any], hint: str = "") -> Any:
+    """Return what ``connect`` does, or raise a clear error: what listens may be something else, and never answer."""
+    found: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(connect())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()  # of a pool, the end of the process would wait for it
+    try:
+        return found.result(_ANSWER)
+    except TimeoutError:
+        why = f"it said nothing in {_ANSWER} s{hint}"
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+    raise ConnectionError(f"no {name} answers at {address}: {why}")
 
 
 def _probe() -> Callable[[], dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from joblib import register_parallel_backend
@@ -17,6 +17,7 @@ from joblib.parallel import ParallelBackendBase
 
 _LOG = logging.getLogger(__name__)
 _RETRIES = 3  # as many deaths as Dask allows a task
+_GOODBYE = 10  # seconds to wait for cancelled tasks
 _LARGE = 100_000  # bytes of an array that is worth an entry in Ray's object store
 
 
@@ -60,6 +61,7 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._stored: dict[int, tuple[Any, Any]] = {}
         self._running: set[Any] = set()
+        self._futures: set[Future[Any]] = set()
         self._aborted = threading.Event()
         jobs = self.effective_n_jobs(n_jobs)
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="symloss-ray")
@@ -68,6 +70,8 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
     def submit(self, func: Any, callback: Any = None) -> Future[Any]:
         """Schedule a batch of calls."""
         future = self._threads.submit(self._result, func, self._aborted)
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
         if callback is not None:
             future.add_done_callback(callback)
         return future
@@ -87,14 +91,16 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancel what runs."""
+        """Cancel what runs, and wait for the threads: one inside Ray while Ray shuts down crashes the process."""
         import ray
 
+        self._aborted.set()  # from here on, no thread adds to what runs
         self.terminate()
-        self._aborted.set()
         with self._lock:
-            for reference in self._running:
-                ray.cancel(reference, force=True)
+            running = list(self._running)
+        for reference in running:
+            ray.cancel(reference, force=True)
+        wait(list(self._futures), _GOODBYE)
         if ensure_ready:
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
 
@@ -105,7 +111,7 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         batch.items = [(function, [self._store(arg) for arg in args], kw) for function, args, kw in batch.items]
         for retry in range(_RETRIES + 1):
             try:
-                return self._once(batch)
+                return self._once(batch, aborted)
             except RayTaskError as error:
                 raise error.cause from None  # what the function raised
             except RayError as error:
@@ -114,11 +120,13 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
                 _LOG.warning("a Ray worker died (%s); what it had is run again", type(error).__name__)
         raise AssertionError("unreachable")
 
-    def _once(self, batch: Any) -> Any:
+    def _once(self, batch: Any, aborted: threading.Event) -> Any:
         import ray
 
-        reference = self._remote.remote(batch)
         with self._lock:
+            if aborted.is_set():
+                raise CancelledError
+            reference = self._remote.remote(batch)
             self._running.add(reference)
         try:
             return ray.get(reference)
