@@ -1,10 +1,13 @@
-"""Boosting on noisy labels: LightGBM with its own objective, and with risks of symmetric losses, round by round.
+"""
+Boosting on noisy labels
+========================
 
-Waveforms of one class against the other two; of the points labelled positive 65% are, of those labelled negative 45%.
-All three learn at the same settings. The built-in objective learns the noise; the sigmoid loss does so later; with the
-barrier hinge loss every round grows a tree on the same slopes from other rows and columns, and nothing is unlearnt. The
-right panel is all that one could see without clean labels: the AUC on noisy labels that were held out. It tells when to
-stop, for it is an increasing function of the clean AUC (corollary 2).
+LightGBM with its own objective, and with risks of symmetric losses, round by round. Waveforms of one class against the
+other two; of the points labelled positive 65% are, of those labelled negative 45%. All learn at the same settings.
+The built-in objective learns the noise; the sigmoid loss does so later; with the barrier hinge loss every round grows a
+tree on the same slopes from other rows and columns, and nothing is unlearnt. The right panel is all that one could see
+without clean labels: the AUC on noisy labels held out. It tells when to stop, for it is an increasing function
+of the clean AUC (corollary 2).
 """
 
 import sys
@@ -26,7 +29,7 @@ OBJECTIVES = {
 }
 
 
-def main(target: Path) -> None:
+def main(target: Path | None) -> None:
     torch.set_num_threads(1)
     drawn = sl.datasets.make_waveform(30_000, random_state=0)
     X, y, X_test, y_test = sl.contaminated_split(
@@ -57,8 +60,9 @@ def main(target: Path) -> None:
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].legend(frameon=False, loc="lower left")
-    figure.savefig(target, dpi=120)
+    if target:
+        figure.savefig(target, dpi=120)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "boosting.png"))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
