@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-gpu lint format bench docs dist clean help
+.PHONY: demo test test-clusters test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments with their page (into demo/)"
-	@echo "make test   all tests        make test-gpu  those that need a CUDA device"
+	@echo "make test   the tests        make test-clusters  those that kill workers of Dask and Ray"
+	@echo "                             make test-gpu       those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
 	@echo "make dist   wheel and sdist, tried in an empty environment"
@@ -41,7 +42,10 @@ demo: $(VENV)/.core
 	@echo "open demo/report.html"
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m "not gpu"
+	$(BIN)/python -m pytest -q -m "not gpu and not cluster"
+
+test-clusters: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m cluster tests/machines
 
 test-gpu: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m gpu

@@ -84,6 +84,7 @@ def results(folder):
     return found
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
 def test_a_killed_worker_loses_and_doubles_no_cell(backend, environment, local_results, tmp_path):
     command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(tmp_path / "out")]
@@ -95,6 +96,7 @@ def test_a_killed_worker_loses_and_doubles_no_cell(backend, environment, local_r
     assert results(tmp_path / "out") == local_results
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(("backend", "workers"), [("dask", 1), ("ray", 2)])  # Dask's only worker takes the data with it
 def test_a_fit_with_a_killed_worker_is_the_local_fit(backend, workers, environment):
     command = [sys.executable, str(HERE / "fit_here_and_there.py"), backend, str(workers)]
@@ -102,6 +104,7 @@ def test_a_fit_with_a_killed_worker_is_the_local_fit(backend, workers, environme
     assert "worker died" in printed
 
 
+@pytest.mark.cluster
 def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path):
     command = [*REPRODUCE, "--datasets", "twonorm,waveform", *CELLS, "--backend", "dask", "--jobs", "1"]
     command += ["--out", str(tmp_path / "out")]
@@ -120,6 +123,7 @@ def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path
     assert kept.items() <= results(tmp_path / "out").items()
 
 
+@pytest.mark.cluster
 def test_a_terminated_command_leaves_no_loky_worker(environment, tmp_path):
     command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -135,6 +139,7 @@ def test_a_terminated_command_leaves_no_loky_worker(environment, tmp_path):
         process.kill()
 
 
+@pytest.mark.cluster
 def test_a_running_dask_cluster_with_another_and_with_this_version(environment, tmp_path):
     fake = tmp_path / "symloss"
     fake.mkdir()
