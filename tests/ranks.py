@@ -1,4 +1,4 @@
-"""One rank of ``test_distributed.py``: ``python ranks.py RANK WORLD INIT_FILE``; it fails if a check does.
+"""One rank of ``test_distributed.py``: ``python ranks.py RANK WORLD INIT_FILE DEVICE``; it fails if a check does.
 
 Every rank knows the batches of all ranks, and so what a single process makes of them concatenated.
 """
@@ -29,21 +29,22 @@ def close(found, expected):
 
 def batches(case, world, seed):
     """Return (X, labels, weights or None) of every rank."""
-    generator = torch.Generator().manual_seed(seed)
+    drawing = {"generator": torch.Generator("cpu").manual_seed(seed), "device": "cpu"}
     sizes = [[5, 9, 1, 12], [6, 0, 7, 3]][case == "a rank is empty"][:world]
     drawn = []
     for rank, n in enumerate(sizes):
-        X, y = torch.randn(n, 3, generator=generator).double(), torch.rand(n, generator=generator) < 0.4
+        X, y = torch.randn(n, 3, **drawing).double(), torch.rand(n, **drawing) < 0.4
         if n > 1:
             y[0], y[1] = True, False
         if case == "ranks lack a class" and rank < 2:
             y[:] = rank == 0
         if case == "no rank has negatives":
             y[:] = True
-        weight = torch.rand(n, generator=generator).double()
+        weight = torch.rand(n, **drawing).double()
         weighted = case == "weights" or (case == "weights on one rank" and rank == 1)
         drawn.append((X, y.long() if rank % 2 else y, weight if weighted else None))
-    return drawn
+    here = torch.get_default_device()
+    return [(X.to(here), y.to(here), None if weight is None else weight.to(here)) for X, y, weight in drawn]
 
 
 def concatenated(drawn):
@@ -138,9 +139,16 @@ def check_groups(rank, world):
     close(world_loss(scores[rank], drawn[rank][1]), sl.AUCLoss("logistic")(X[:, 0], y))
 
 
-def check_errors(rank):
-    """Mistakes that all ranks see are raised on all of them."""
+def check_errors(rank, world):
+    """Mistakes are raised on all ranks, also those of one rank: the others would wait for it."""
     loss = sl.BERLoss("sigmoid", process_group="world")
+    right = torch.zeros(3), torch.tensor([0, 1, 1])
+    for wrong in ((torch.zeros(3), [0, 1, 2]), (torch.zeros(3), [0, 1]), (*right, -torch.ones(3)), ("scores", [0, 1])):
+        for culprit in range(world):
+            kinds = (ValueError, TypeError) if rank == culprit else RuntimeError
+            message = None if rank == culprit else f"rank {culprit} of the process_group refused its batch"
+            with pytest.raises(kinds, match=message):
+                loss(*wrong if rank == culprit else right)
     with pytest.raises(ValueError, match="same leading dimensions"):
         loss(torch.zeros(1 + rank, 3), [0, 1, 1])
     for shape in ([2, 3, 3] if rank else [3, 2, 3], [6, 3] if rank else [2, 3, 3]):  # as many problems
@@ -180,9 +188,10 @@ def check_missing_class(rank, world):
         assert sum(issubclass(warning.category, MissingClassWarning) for warning in seen) == 2  # alone, and together
 
 
-def main(rank, world, init_file):
+def main(rank, world, init_file, device):
     """Run all checks."""
     torch.set_num_threads(1)
+    torch.set_default_device(device)
     dist.init_process_group("gloo", init_method=f"file://{init_file}", rank=rank, world_size=world)
     warnings.simplefilter("error", MissingClassWarning)  # no rank may look at its own batch alone
     for module in MODULES:
@@ -193,11 +202,11 @@ def main(rank, world, init_file):
     check_missing_class(rank, world)
     check_shapes_and_precisions(rank, world)
     check_groups(rank, world)
-    check_errors(rank)
+    check_errors(rank, world)
     check_sampler(rank, world)
     print(f"rank {rank} of {world}: largest difference {largest_error:.1e}")
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

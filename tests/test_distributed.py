@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 import symloss as sl
 
@@ -13,12 +14,12 @@ RANKS = Path(__file__).with_name("ranks.py")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "distributed_auc.py"
 
 
-@pytest.mark.parametrize("world", [2, 4])
-def test_ranks_together_are_one_process(world, tmp_path):
+def differences(world, device, folder):
+    """The largest difference from a single process that each rank found."""
     command = [sys.executable, str(RANKS)]
     ranks = [
         subprocess.Popen(
-            [*command, str(rank), str(world), str(tmp_path / "init")],
+            [*command, str(rank), str(world), str(folder / "init"), device],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -30,10 +31,42 @@ def test_ranks_together_are_one_process(world, tmp_path):
     finally:
         for process in ranks:
             process.kill()
-    for output, errors, code in outcomes:
+    for _, errors, code in outcomes:
         assert code == 0, errors
-        difference = float(output.rpartition(" ")[2])
+    return [float(output.rpartition(" ")[2]) for output, _, _ in outcomes]
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_ranks_together_are_one_process(world, tmp_path):
+    for difference in differences(world, "cpu", tmp_path):
         assert 0 < difference < 1e-12
+
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("world", [2, 4])
+def test_ranks_on_one_gpu_are_one_process(world, tmp_path):
+    for difference in differences(world, "cuda", tmp_path):
+        assert 0 < difference < 1e-12
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("module", [sl.AUCLoss, sl.BERLoss])
+def test_nccl_with_a_single_rank(module, tmp_path):
+    scores, target = torch.randn(3, 50, device="cuda", requires_grad=True), torch.arange(50) % 3 == 0
+    dist.init_process_group("nccl", init_method=f"file://{tmp_path / 'init'}", rank=0, world_size=1)
+    try:
+        found = module("barrier_hinge", process_group="world")(scores, target)
+    finally:
+        dist.destroy_process_group()
+    expected = module("barrier_hinge")(scores, target)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(value.sum(), scores)[0] for value in (found, expected)]
+    torch.testing.assert_close(*gradients)
 
 
 @pytest.mark.parametrize("module", [sl.AUCLoss, sl.BERLoss])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     GroupLike: TypeAlias = ProcessGroup | Literal["world"]
 
 _MOST_LEADING = 8
+_REFUSED = -2  # in a rank's header, instead of its number of points
 
 
 @eager  # collectives cannot be traced
@@ -47,13 +48,21 @@ def gather_problem(
         Scores in this rank's precision, labels as bool, and weights in float64 or None.
     """
     group = _checked_group(process_group)
-    scores, positive, weight = check_problem(scores, target, weight)
-    n, leading = scores.shape[-1], scores.shape[:-1]
-    if len(leading) > _MOST_LEADING:
-        raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
-    shape = [*leading, *[-1] * (_MOST_LEADING - len(leading))]  # headers must be equally long
-    headers = _all_gather(torch.tensor([n, weight is not None, *shape], device=scores.device), group)
+    refused: Exception | None = None
+    try:
+        scores, positive, weight = check_problem(scores, target, weight)
+        n, leading = scores.shape[-1], scores.shape[:-1]
+        if len(leading) > _MOST_LEADING:
+            raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
+        header = [n, weight is not None, *leading, *[-1] * (_MOST_LEADING - len(leading))]  # all equally long
+    except (TypeError, ValueError) as error:  # told to the others first, who would wait for this rank forever
+        refused, header = error, [_REFUSED] * (2 + _MOST_LEADING)
+    headers = _all_gather(torch.tensor(header, device=getattr(scores, "device", None)), group)
+    if refused is not None:
+        raise refused
     sizes, weighted, *_ = (column.tolist() for column in torch.stack(headers, 1))
+    if _REFUSED in sizes:
+        raise RuntimeError(f"rank {sizes.index(_REFUSED)} of the process_group refused its batch; see its own error")
     shapes = [tuple(size for size in header[2:].tolist() if size >= 0) for header in headers]
     if len(set(shapes)) > 1:
         raise ValueError(f"scores must have the same leading dimensions on all ranks, got {shapes}")

@@ -1,4 +1,4 @@
-"""Fit a CV estimator in this process and on a cluster, a worker of which is killed, and compare all numbers."""
+"""Fit a CV estimator here and on a cluster, new or running, a worker of which is killed; compare all numbers."""
 
 import os
 import sys
@@ -30,7 +30,8 @@ if __name__ == "__main__":
     told_here, told_there = Counter(), Counter()
     here = fitted(told_here)
     os.environ["DOOMED"] = folder
-    with cluster(sys.argv[1], jobs=int(sys.argv[2])):
+    backend, where = sys.argv[1:]
+    with cluster(backend, jobs=int(where)) if where.isdecimal() else cluster(backend, where):
         there = fitted(told_there)
     for a, b in zip(here, there, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -124,15 +125,36 @@ def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path
 
 
 @pytest.mark.cluster
-def test_a_terminated_command_leaves_no_loky_worker(environment, tmp_path):
-    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+@pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_command_leaves_no_worker(number, code, backend, environment, tmp_path):
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(tmp_path / "out")]
+    doomed = Path(environment["DOOMED"])
+    stop(command, environment, number, code, lambda _: os.path.lexists(doomed / "pid"))  # it would wait long
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("seconds", [0, 0.5, 1.5])
+def test_an_interrupt_while_ray_starts(seconds, environment, tmp_path):
+    def is_time(process):
+        return bool(process.children()) and (time.sleep(seconds) or True)
+
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", "ray", "--out", str(tmp_path / "out")]
+    stop(command, environment, signal.SIGINT, 130, is_time)
+
+
+def stop(command, environment, number, code, is_time):
+    """Send a running command a signal; it should end with the code and without a trace, and so should its children."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: os.path.lexists(Path(environment["DOOMED"]) / "pid"))  # a worker that would wait long
+        wait_until(lambda: is_time(psutil.Process(process.pid)))
         workers = psutil.Process(process.pid).children(recursive=True)
-        assert len(workers) >= 2
-        process.terminate()
-        assert process.wait(timeout=20) == 128 + signal.SIGTERM
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == code, errors
+        assert "Traceback" not in errors
+        assert "SIG" not in errors
+        assert workers
         _, left = psutil.wait_procs(workers, timeout=10)
         assert not left
     finally:
@@ -180,6 +202,97 @@ def test_a_running_dask_cluster_with_another_and_with_this_version(environment, 
         for process in started:
             process.kill()
             process.wait()
+
+
+@contextlib.contextmanager
+def ray_node(folder, environment, *options):
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus", "2"]
+    command += ["--node-ip-address", "127.0.0.1", "--disable-usage-stats", *options]
+    process = subprocess.Popen(
+        command, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        family = [process, *psutil.Process(process.pid).children(recursive=True)]
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        process.wait()
+
+
+def free_ports(number):
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [server.getsockname()[1] for server in servers]
+
+
+def is_open(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def ray_cluster():
+    """A running head, as its environment and its addresses."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # Ray needs it short
+        environment = variables(folder) | {"RAY_AUTH_MODE": "token", "RAY_TMPDIR": folder}
+        head, client = free_ports(2)
+        options = ["--head", "--port", str(head), "--ray-client-server-port", str(client), "--include-dashboard=false"]
+        with ray_node(folder, environment, *options):
+            wait_until(lambda: is_open(head) and is_open(client))
+            addresses = {"client": f"ray://127.0.0.1:{client}", "head": f"127.0.0.1:{head}", "auto": "auto"}
+            yield environment, addresses
+
+
+def ray_nodes(environment, address):
+    script = "import ray, sys; ray.init(sys.argv[1]); print(sum(node['Alive'] for node in ray.nodes()))"
+    return int(subprocess.check_output([sys.executable, "-c", script, address], env=environment, text=True))
+
+
+@pytest.fixture
+def undoomed(ray_cluster):
+    """Forget who was killed in an earlier test, as the head's environment stays."""
+    environment, _ = ray_cluster
+    for name in ("pid", "calls"):
+        (Path(environment["DOOMED"]) / name).unlink(missing_ok=True)
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("undoomed")
+@pytest.mark.parametrize("kind", ["client", "head", "auto"])
+def test_a_running_ray_cluster_and_a_killed_worker(kind, ray_cluster, local_results, tmp_path):
+    environment, addresses = ray_cluster
+    command = [*REPRODUCE, *DOOMED_CELLS, "--backend", "ray", "--scheduler-address", addresses[kind]]
+    printed, calls = run_and_kill_the_doomed([*command, "--out", str(tmp_path / "out")], environment)
+    assert "worker died" in printed
+    assert len(calls) == 3
+    assert results(tmp_path / "out") == local_results
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("undoomed")
+def test_a_fit_on_a_running_ray_cluster_is_the_local_fit(ray_cluster):
+    environment, addresses = ray_cluster
+    command = [sys.executable, str(HERE / "fit_here_and_there.py"), "ray", addresses["client"]]
+    printed, _ = run_and_kill_the_doomed(command, environment)
+    assert "worker died" in printed
+
+
+@pytest.mark.cluster
+def test_a_running_ray_cluster_with_a_node_of_another_version(ray_cluster, tmp_path):
+    environment, addresses = ray_cluster
+    (tmp_path / "symloss").mkdir()
+    (tmp_path / "symloss" / "__init__.py").write_text("__version__ = '0.0.1'\n")
+    command = [*REPRODUCE, "--datasets", "twonorm", *CELLS, "--backend", "ray"]
+    command += ["--scheduler-address", addresses["head"], "--out", str(tmp_path / "out")]
+    other = environment | {"PYTHONPATH": str(tmp_path)}
+    with ray_node(tmp_path, other, "--address", addresses["head"]):
+        wait_until(lambda: ray_nodes(environment, addresses["head"]) == 2)
+        refused = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert f"has symloss 0.0.1, and this machine {sl.__version__}: make them equal" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 import tempfile
 import threading
@@ -106,8 +107,10 @@ def _deaths_told(client: Any) -> Iterator[None]:
             _LOG.warning("a Dask worker died (%s); what it had is run again", what["worker"])
 
     client.subscribe_topic("all", tell)
-    yield
-    client.unsubscribe_topic("all")
+    try:
+        yield
+    finally:
+        client.unsubscribe_topic("all")
 
 
 @contextmanager
@@ -119,8 +122,9 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     register_ray()
     if address is None:
         with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-            ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
             try:
+                with _signals_wait():
+                    ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
                 yield {"backend": "ray"}
             finally:
                 ray.shutdown()
@@ -136,6 +140,26 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         ray.shutdown()
 
 
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, as it crashes the process inside Ray's start, and SIGTERM too.
+
+    Ray handles SIGTERM itself from the middle of its start on; after the block, the handler from before is back.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def _on_every_ray_node(function: Callable[[], Any]) -> dict[str, Any]:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -146,7 +170,8 @@ def _on_every_ray_node(function: Callable[[], Any]) -> dict[str, Any]:
     there = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in nodes]
     remote = ray.remote(num_cpus=0)(function)
     found = ray.get([remote.options(scheduling_strategy=where).remote() for where in there])
-    return {node["NodeManagerAddress"]: versions for node, versions in zip(nodes, found, strict=True)}
+    names = [f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}" for node in nodes]
+    return dict(zip(names, found, strict=True))
 
 
 def _check_answer(name: str, address: str) -> None:
