@@ -1,6 +1,6 @@
 """A round of LightGBM and of XGBoost on a million rows: symloss's risks beside the built-in binary objective.
 
-    python benchmarks/boosting.py [--rows N] [--threads K] [--out FOLDER]
+    python benchmarks/boosting.py [--rows N] [--threads K ...] [--out FOLDER]
 
 All objectives take their rounds in turn, on the same data and the same threads. ``--out`` writes boosting.csv and
 boosting.md: seconds a round (medians) and their ratios to the built-in objective's in the same turn. On one thread
@@ -75,43 +75,48 @@ def timed(rounds, count, clock):
     return seconds
 
 
-def rows_of(library, seconds):
+def rows_of(threads, library, seconds):
     for name, times in seconds.items():
         risk, loss = ("", BUILT_IN) if name == BUILT_IN else name
         ratios = [own / peer for own, peer in zip(times, seconds[BUILT_IN], strict=True)]
-        yield [library, risk, loss, f"{statistics.median(times):.4f}", f"{statistics.median(ratios):.3f}"]
+        yield [threads, library, risk, loss, f"{statistics.median(times):.4f}", f"{statistics.median(ratios):.3f}"]
 
 
 def markdown(rows, title):
-    lines = [title, "", "| | risk | loss | seconds a round | times the built-in | goal |", "|---|---|---|--:|--:|--:|"]
-    for library, risk, loss, seconds, ratio in rows:
+    lines = [title, "", "| threads | | risk | loss | seconds a round | times the built-in | goal |"]
+    lines.append("|--:|---|---|---|--:|--:|--:|")
+    for threads, library, risk, loss, seconds, ratio in rows:
         goal = f"{GOALS[risk]}" if risk else ""
-        lines.append(f"| {library} | {risk} | {loss} | {float(seconds):.3f} | {float(ratio):.2f} | {goal} |")
+        lines.append(
+            f"| {threads} | {library} | {risk} | {loss} | {float(seconds):.3f} | {float(ratio):.2f} | {goal} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
     X, y = data(arguments.rows)
-    rows, clock = [], time.process_time if arguments.threads == 1 else time.perf_counter
-    for library, start in (("LightGBM", lightgbm_rounds), ("XGBoost", xgboost_rounds)):
-        rows += rows_of(library, timed(start(X, y, arguments.threads), arguments.rounds, clock))
-    threads = "one thread" if arguments.threads == 1 else f"{arguments.threads} threads"
+    rows = []
+    for threads in arguments.threads:
+        torch.set_num_threads(threads)
+        clock = time.process_time if threads == 1 else time.perf_counter
+        for library, start in (("LightGBM", lightgbm_rounds), ("XGBoost", xgboost_rounds)):
+            rows += rows_of(threads, library, timed(start(X, y, threads), arguments.rounds, clock))
     title = (
-        f"{arguments.rows:,} rows, {FEATURES} features, {threads} ({platform.machine()}), medians of "
-        f"{arguments.rounds} rounds; LightGBM {lightgbm.__version__}, XGBoost {xgboost.__version__}"
+        f"{arguments.rows:,} rows, {FEATURES} features ({platform.machine()}), medians of {arguments.rounds} rounds; "
+        f"LightGBM {lightgbm.__version__}, XGBoost {xgboost.__version__}"
     )
     table = markdown(rows, title)
     print(table)
     if arguments.out:
+        names = ["threads", "library", "risk", "loss", "seconds", "ratio"]
         with whole_file(arguments.out / "boosting.csv") as path, path.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([["library", "risk", "loss", "seconds", "ratio"], *rows])
+            csv.writer(file, lineterminator="\n").writerows([names, *rows])
         write_whole(arguments.out / "boosting.md", table)
 
 

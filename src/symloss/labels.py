@@ -22,8 +22,7 @@ def is_positive(target: Any) -> Tensor:
     if labels.dtype == torch.bool:
         return labels
     one = labels == 1
-    valid = (one | (labels == 0)).all() | (one | (labels == -1)).all()
-    if concrete(valid) is False:
+    if all(concrete((one | (labels == other)).all()) is False for other in (0, -1)):
         values = sorted(set(labels.flatten().tolist()), key=lambda value: (value != value, str(value)))
         shown = ", ".join(f"{value:g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
         raise ValueError(f"labels must be {{0, 1}}, {{-1, +1}} or bool, got the values {shown}")

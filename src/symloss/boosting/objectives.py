@@ -18,7 +18,7 @@ from symloss.pairwise import check_weight
 from symloss.pairwise.engine import batch_sums
 
 RISKS = ("ber", "auc")
-_BLOCK = 1 << 15  # points at a time: temporaries that stay in the cache
+_BLOCK = 1 << 15  # points at a time for each thread: temporaries that stay in the cache
 Array = NDArray[np.float32]
 
 
@@ -155,12 +155,12 @@ class _Problem(NamedTuple):
     def of(cls, scores: Any, target: Any, weight: Any, limit: float) -> _Problem:
         """Check what came from outside, keep scores within ±limit, and find the shares."""
         scores = as_real(scores, "scores").float()
-        positive = is_positive(target)
+        positive = _positive(target)
         if scores.ndim != 1 or positive.shape != scores.shape:
             raise ValueError(
                 f"scores and labels must both have shape (n,), got {tuple(scores.shape)} and {tuple(positive.shape)}"
             )
-        if not bool(scores.isfinite().all()):
+        if not bool(scores.sum().isfinite() or scores.isfinite().all()):  # a sum is fast, and may overflow
             row = int((~scores.isfinite()).nonzero()[0])
             raise ValueError(f"scores must be finite in float32, got {scores[row].item()} in row {row}")
         if weight is None:
@@ -179,17 +179,29 @@ class _Problem(NamedTuple):
         return cls(scores.clamp(-limit, limit), positive, weight, share, total)
 
 
+def _positive(target: Any) -> Tensor:
+    """Return which labels are positive; {0, 1}, the coding of both libraries, in a third of the time."""
+    labels = np.asarray(target)
+    one = labels == 1
+    return torch.from_numpy(one) if np.all(one | (labels == 0)) else is_positive(target)
+
+
 def _either(positive: Tensor, first: float, second: float) -> Tensor:
     """Return the first number for positives and the second for negatives, exactly: faster than torch.where."""
-    chosen = positive.float()
+    chosen = _zero_or_one(positive)
     return chosen.mul(first).add_(1 - chosen, alpha=second)
+
+
+def _zero_or_one(positive: Tensor) -> Tensor:
+    return positive.view(torch.uint8).float()  # which is vectorised, unlike bool to float
 
 
 def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:
     gradient = torch.empty_like(problem.scores)
-    for start in range(0, len(gradient), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        sign = _either(problem.positive[rows], 1.0, -1.0)
+    step = _BLOCK * torch.get_num_threads()
+    for start in range(0, len(gradient), step):
+        rows = slice(start, start + step)
+        sign = _zero_or_one(problem.positive[rows]).mul_(2).sub_(1)
         torch.mul(loss.slope(problem.scores[rows] * sign), sign.mul_(problem.share[rows]), out=gradient[rows])
     return gradient
 

@@ -19,7 +19,7 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     """
     below = where - z
     # sign() takes NaN for 0, which 0 * NaN puts right; heaviside() does too, and is twenty times slower.
-    return torch.add(below.sign(), below.clamp(-1, 1), alpha=0).add(1).mul(0.5 * height)
+    return below.sign().add_(below.clamp(-1, 1), alpha=0).add_(1).mul_(0.5 * height)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -111,18 +111,30 @@ def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
     The comparison is exact, also where the subtraction rounds.
     """
     if pos.keys.device.type == "cpu" and pos.keys.shape[1] + neg.keys.shape[1] >= _LONG:
-        rows = [_merged(pos, neg, where, row) for where in wheres for row in range(len(pos.keys))]
-        if not any(row is None for row in rows):
-            twice_s, below_s, twice_t, below_t = (_stacked(part, len(wheres)) for part in zip(*rows, strict=True))
-            return Rank(cast(Tensor, twice_s), below_s), Rank(cast(Tensor, twice_t), below_t)
+        found = [_Counts.empty(own, other, len(wheres)) for own, other in ((pos, neg), (neg, pos))]
+        rows = ((kink, row) for kink in range(len(wheres)) for row in range(len(pos.keys)))
+        if all(_merge(pos, neg, wheres[kink], row, [side.of(kink, row) for side in found]) for kink, row in rows):
+            return found[0].rank, found[1].rank
     return _searched(pos, neg, wheres)
 
 
-def _stacked(rows: tuple[Integers | None, ...], kinks: int) -> Tensor | None:
-    if rows[0] is None:
-        return None
-    stacked = rows[0][None] if len(rows) == 1 else np.stack(cast(tuple[Integers, ...], rows))
-    return torch.from_numpy(stacked).view(kinks, -1, stacked.shape[1])
+class _Counts(NamedTuple):
+    """The arrays of a rank: (kinks, k, n), or those of one kink and row."""
+
+    twice: Integers
+    below: Integers | None
+
+    @classmethod
+    def empty(cls, own: Ordered, other: Ordered, kinks: int) -> _Counts:
+        shape = (kinks, *own.keys.shape)
+        return cls(np.empty(shape, np.int32), None if other.shares is None else np.empty(shape, np.int32))
+
+    def of(self, kink: int, row: int) -> _Counts:
+        return _Counts(self.twice[kink, row], None if self.below is None else self.below[kink, row])
+
+    @property
+    def rank(self) -> Rank:
+        return Rank(torch.from_numpy(self.twice), None if self.below is None else torch.from_numpy(self.below))
 
 
 def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
@@ -146,28 +158,24 @@ def _dropped(s: Any, u: Any, where: Any) -> Any:
     return (s - (u - back)) - (where + back)
 
 
-def _merged(pos: Ordered, neg: Ordered, where: float, row: int) -> tuple[Integers | None, ...] | None:
-    """Return both ranks of one long row, merged chunk by chunk in the cache; None where rounding decides a tie."""
+def _merge(pos: Ordered, neg: Ordered, where: float, row: int, found: list[_Counts]) -> bool:
+    """Fill in both ranks of one long row, merged chunk by chunk in the cache; say no where rounding decides a tie."""
     n, m = pos.keys.shape[1], neg.keys.shape[1]
-    ranks = [
-        (np.empty(size, np.int32), None if other.shares is None else np.empty(size, np.int32))
-        for size, other in ((n, neg), (m, pos))
-    ]
     every = slice(_CHUNK, None, _CHUNK)
     cuts = np.sort(np.concatenate([_row(pos, row, every) - where, _row(neg, row, every)]))
     ends_s, ends_t = [*_first_from(pos, row, cuts, where), n], [*_first_from(neg, row, cuts, 0.0), m]
     for a, b, c, d in zip([0, *ends_s], ends_s, [0, *ends_t], ends_t, strict=False):
-        found = _chunk(_row(pos, row, slice(a, b)), _row(neg, row, slice(c, d)), where, neg.places is None)
-        if found is None:
-            return None
+        chunk = _chunk(_row(pos, row, slice(a, b)), _row(neg, row, slice(c, d)), where, neg.places is None)
+        if chunk is None:
+            return False
         for (twice, below), part, start, (low, high) in zip(
-            ranks, (slice(a, b), slice(c, d)), (c, a), found, strict=True
+            found, (slice(a, b), slice(c, d)), (c, a), chunk, strict=True
         ):
             np.add(low, high, out=twice[part], casting="unsafe")
             twice[part] += 2 * start
             if below is not None:
                 np.add(low, start, out=below[part], casting="unsafe")
-    return (*ranks[0], *ranks[1])
+    return True
 
 
 def _places(count: int) -> Places:
@@ -201,6 +209,9 @@ def _first_from(side: Ordered, row: int, cuts: Floats, where: float) -> list[int
 
 def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Places, Places], ...] | None:
     """Return, for s and for t, how many of the other are below, and how many up to it."""
+    if not (len(s) and len(t)):  # as with kinks that few pairs are near
+        none = np.zeros(max(len(s), len(t)), np.intp)
+        return (none[: len(s)],) * 2, (none[: len(t)],) * 2
     u = s - where
     from_u, tied = (_sort_tagged if tagged else _sort_runs)(u, t)
     ranks_u, ranks_t = np.flatnonzero(from_u), np.flatnonzero(~from_u)
