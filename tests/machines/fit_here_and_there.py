@@ -1,10 +1,15 @@
-"""Fit a CV estimator here and on a cluster, new or running, a worker of which is killed; compare all numbers."""
+"""Fit a CV estimator here and on a cluster, new or running, a worker of which is killed; compare all numbers.
+
+Arguments: the backend, and a number of workers, an address, or "joblib" for two workers and joblib's own words.
+"""
 
 import os
 import sys
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
+from joblib import parallel_config
 
 import symloss as sl
 from symloss.machines import cluster
@@ -25,14 +30,34 @@ def fitted(progress):
     return [*classifier.cv_results_.values(), classifier.oof_scores_, classifier.decision_function(X)]
 
 
+@contextmanager
+def in_joblibs_words(backend):
+    if backend == "dask":
+        from distributed import Client
+
+        with Client(n_workers=2, threads_per_worker=1, dashboard_address=None), parallel_config("dask"):
+            yield
+    else:
+        import ray
+
+        ray.init("local", num_cpus=2, include_dashboard=False)
+        with parallel_config("ray"):
+            yield
+
+
+def there(backend, where):
+    if where == "joblib":
+        return in_joblibs_words(backend)
+    return cluster(backend, jobs=int(where)) if where.isdecimal() else cluster(backend, where)
+
+
 if __name__ == "__main__":
     folder = os.environ.pop("DOOMED")
     told_here, told_there = Counter(), Counter()
     here = fitted(told_here)
     os.environ["DOOMED"] = folder
-    backend, where = sys.argv[1:]
-    with cluster(backend, jobs=int(where)) if where.isdecimal() else cluster(backend, where):
-        there = fitted(told_there)
-    for a, b in zip(here, there, strict=True):
+    with there(*sys.argv[1:]):
+        far = fitted(told_there)
+    for a, b in zip(here, far, strict=True):
         np.testing.assert_array_equal(a, b)
     assert told_here == told_there, (told_here, told_there)

@@ -23,6 +23,7 @@ from symloss.machines import LostTask, cluster, completed
 from symloss.machines.cluster import _check_versions
 
 HERE = Path(__file__).parent
+PATIENCE = 300  # seconds; Ray's workers are nice, and give way to all else on the machine
 REPRODUCE = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci"]
 CELLS = ["--noise", "1,0", "--noise", "0.8,0.3", "--trials", "1", "--losses", "unhinged", "--objectives", "auc"]
 DOOMED_CELLS = ["--datasets", "doomed:load,twonorm", *CELLS]
@@ -53,11 +54,17 @@ def local_results(tmp_path_factory):
     return results(folder)
 
 
-def wait_until(true, seconds=120):
-    deadline = time.monotonic() + seconds
+def wait_until(true):
+    deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.1)
+
+
+def end(process):
+    process.kill()
+    with process:  # close its pipe, and wait
+        pass
 
 
 def run_and_kill_the_doomed(command, environment):
@@ -69,9 +76,9 @@ def run_and_kill_the_doomed(command, environment):
         pid = int(str((doomed / "pid").readlink()))
         assert pid != process.pid
         os.kill(pid, signal.SIGKILL)
-        printed, _ = process.communicate(timeout=120)
+        printed, _ = process.communicate(timeout=PATIENCE)
     finally:
-        process.kill()
+        end(process)
     assert process.returncode == 0, printed
     return printed, (doomed / "calls").read_text().split()
 
@@ -106,14 +113,20 @@ def test_a_fit_with_a_killed_worker_is_the_local_fit(backend, workers, environme
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_fit_within_joblibs_parallel_config_is_the_local_fit(backend, environment):
+    command = [sys.executable, str(HERE / "fit_here_and_there.py"), backend, "joblib"]
+    run_and_kill_the_doomed(command, environment)
+
+
+@pytest.mark.cluster
 def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path):
     command = [*REPRODUCE, "--datasets", "twonorm,waveform", *CELLS, "--backend", "dask", "--jobs", "1"]
     command += ["--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: results(tmp_path / "out"))
     workers = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    process.wait()
+    end(process)
     kept = results(tmp_path / "out")
     assert 1 <= len(kept) < 4
     assert workers
@@ -145,7 +158,14 @@ def test_an_interrupt_while_ray_starts(seconds, environment, tmp_path):
 
 def stop(command, environment, number, code, is_time):
     """Send a running command a signal; it should end with the code and without a trace, and so should its children."""
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
     try:
         wait_until(lambda: is_time(psutil.Process(process.pid)))
         workers = psutil.Process(process.pid).children(recursive=True)
@@ -158,7 +178,7 @@ def stop(command, environment, number, code, is_time):
         _, left = psutil.wait_procs(workers, timeout=10)
         assert not left
     finally:
-        process.kill()
+        end(process)
 
 
 @pytest.mark.cluster
@@ -166,16 +186,7 @@ def test_a_running_dask_cluster_with_another_and_with_this_version(environment, 
     fake = tmp_path / "symloss"
     fake.mkdir()
     (fake / "__init__.py").write_text("__version__ = '0.0.1'\n")
-    dask = [
-        sys.executable,
-        "-m",
-        "distributed.cli.dask_scheduler",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--no-dashboard",
-    ]
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     file = tmp_path / "scheduler.json"
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
     started = []
@@ -184,7 +195,7 @@ def test_a_running_dask_cluster_with_another_and_with_this_version(environment, 
         started.append(subprocess.Popen(command, env=variables, cwd=tmp_path.parent, stderr=subprocess.DEVNULL))
 
     try:
-        start([*dask, "--scheduler-file", str(file)], environment)
+        start([*dask, "--no-dashboard", "--scheduler-file", str(file)], environment)
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
         command = [*REPRODUCE, "--datasets", "twonorm", *CELLS, "--backend", "dask", "--scheduler-address", address]
@@ -193,15 +204,13 @@ def test_a_running_dask_cluster_with_another_and_with_this_version(environment, 
         refused = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert refused.returncode == 2
         assert f"has symloss 0.0.1, and this machine {sl.__version__}: make them equal" in refused.stderr
-        started[-1].kill()
-        started.pop().wait()
+        end(started.pop())
         start([*worker, "--no-nanny"], environment)
         subprocess.run(command, env=environment, check=True)
         assert len(results(tmp_path / "out")) == 2
     finally:
         for process in started:
-            process.kill()
-            process.wait()
+            end(process)
 
 
 @contextlib.contextmanager
