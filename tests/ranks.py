@@ -143,9 +143,15 @@ def check_errors(rank, world):
     """Mistakes are raised on all ranks, also those of one rank: the others would wait for it."""
     loss = sl.BERLoss("sigmoid", process_group="world")
     right = torch.zeros(3), torch.tensor([0, 1, 1])
-    for wrong in ((torch.zeros(3), [0, 1, 2]), (torch.zeros(3), [0, 1]), (*right, -torch.ones(3)), ("scores", [0, 1])):
+    for wrong in (
+        (torch.zeros(3), [0, 1, 2]),
+        (torch.zeros(3), [0, 1]),
+        (*right, -torch.ones(3)),
+        ("scores", [0, 1]),
+        (torch.zeros(2), [1, 10**400]),
+    ):
         for culprit in range(world):
-            kinds = (ValueError, TypeError) if rank == culprit else RuntimeError
+            kinds = (ValueError, TypeError, OverflowError) if rank == culprit else RuntimeError
             message = None if rank == culprit else f"rank {culprit} of the process_group refused its batch"
             with pytest.raises(kinds, match=message):
                 loss(*wrong if rank == culprit else right)

@@ -190,7 +190,7 @@ def test_labels_in_their_codings_and_both_ways_of_calling():
     scores, y, weight = problem()
     objective = objective_of("sigmoid")
     expected = objective(y, scores, weight)
-    for labels in (2 * y - 1, y.astype(bool), y.astype(np.float32)):
+    for labels in (2 * y - 1, y.astype(bool), y.astype(np.float32), y.tolist(), torch.from_numpy(y).bfloat16()):
         np.testing.assert_array_equal(objective(labels, scores, weight)[0], expected[0])
     X = np.zeros((len(y), 1))
     for data in (
@@ -218,10 +218,15 @@ def test_errors():
         for wrong in (np.nan, np.inf, -np.inf, 1e39):
             with pytest.raises(ValueError, match=r"scores must be finite in float32, got -?(nan|inf) in row 1"):
                 objective_of(risk=risk)([1, 0], [0.0, wrong])
+        gradient, _ = objective_of(risk=risk)([1, 1, 0], [3e38, 3e38, 0.0])  # their sum is not finite
+        assert np.isfinite(gradient).all()
     with pytest.raises(ValueError, match=r"shape \(n,\), got \(2, 3\) and \(2,\)"):
         objective_of()([1, 0], np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="labels must be"):
-        objective_of()([1, 2], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"shape \(n,\), got \(2,\) and \(\)"):
+        objective_of()(np.array(1), [0.0, 1.0])
+    for labels in ([1, 2], np.array([1, 2]), np.array([1.0, 0.5]), np.array([1.0, np.nan])):
+        with pytest.raises(ValueError, match="labels must be"):
+            objective_of()(labels, [0.0, 1.0])
     with pytest.raises(ValueError, match="metric must be one of auc, balanced_accuracy, got 'f1'"):
         sl.boosting.lightgbm_metric("f1")
 

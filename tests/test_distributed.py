@@ -60,7 +60,11 @@ def test_nccl_with_a_single_rank(module, tmp_path):
     scores, target = torch.randn(3, 50, device="cuda", requires_grad=True), torch.arange(50) % 3 == 0
     dist.init_process_group("nccl", init_method=f"file://{tmp_path / 'init'}", rank=0, world_size=1)
     try:
-        found = module("barrier_hinge", process_group="world")(scores, target)
+        loss = module("barrier_hinge", process_group="world")
+        for wrong in (scores.tolist(), scores.cpu()):
+            with pytest.raises(ValueError, match="by NCCL need scores on a CUDA device, got cpu"):
+                loss(wrong, target)
+        found = loss(scores, target)
     finally:
         dist.destroy_process_group()
     expected = module("barrier_hinge")(scores, target)

@@ -410,6 +410,10 @@ def test_structures_that_are_none(make, message):
         make()
 
 
+def test_structures_and_margins_in_integers():
+    torch.testing.assert_close(Piecewise(kinks=(Kink(1, power=0),))(torch.tensor([0, 1, 2])), torch.tensor([1, 0.5, 0]))
+
+
 def test_a_slope_of_the_wrong_shape():
     class Wrong(sl.Loss):
         def value(self, z):

@@ -48,18 +48,17 @@ def gather_problem(
         Scores in this rank's precision, labels as bool, and weights in float64 or None.
     """
     group = _checked_group(process_group)
-    refused: Exception | None = None
     try:
         scores, positive, weight = check_problem(scores, target, weight)
         n, leading = scores.shape[-1], scores.shape[:-1]
         if len(leading) > _MOST_LEADING:
             raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
-        header = [n, weight is not None, *leading, *[-1] * (_MOST_LEADING - len(leading))]  # all equally long
-    except (TypeError, ValueError) as error:  # told to the others first, who would wait for this rank forever
-        refused, header = error, [_REFUSED] * (2 + _MOST_LEADING)
-    headers = _all_gather(torch.tensor(header, device=getattr(scores, "device", None)), group)
-    if refused is not None:
-        raise refused
+        if dist.get_backend(group) == "nccl" and scores.device.type != "cuda":
+            raise ValueError(f"ranks that talk by NCCL need scores on a CUDA device, got {scores.device}")
+    except Exception:
+        _tell([_REFUSED], scores, group)  # or the other ranks would wait for this one forever
+        raise
+    headers = _tell([n, weight is not None, *leading], scores, group)
     sizes, weighted, *_ = (column.tolist() for column in torch.stack(headers, 1))
     if _REFUSED in sizes:
         raise RuntimeError(f"rank {sizes.index(_REFUSED)} of the process_group refused its batch; see its own error")
@@ -103,6 +102,13 @@ def _checked_group(process_group: GroupLike) -> ProcessGroup:
     if dist.get_rank(group) < 0:
         raise RuntimeError(f"rank {dist.get_rank()} is not in the process_group that it was given")
     return group
+
+
+def _tell(header: list[int], scores: Any, group: ProcessGroup) -> list[Tensor]:
+    """Return the headers of all ranks, filled up with -1 to the same length."""
+    device = torch.device("cuda") if dist.get_backend(group) == "nccl" else getattr(scores, "device", None)
+    padded = header + [-1] * (2 + _MOST_LEADING - len(header))
+    return _all_gather(torch.tensor(padded, device=device), group)
 
 
 def _all_gather(tensor: Tensor, group: ProcessGroup) -> list[Tensor]:

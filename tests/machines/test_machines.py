@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -141,41 +142,50 @@ def test_a_killed_coordinator_resumes_and_leaves_no_worker(environment, tmp_path
 @pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_command_leaves_no_worker(number, code, backend, environment, tmp_path):
-    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(tmp_path / "out")]
     doomed = Path(environment["DOOMED"])
-    stop(command, environment, number, code, lambda _: os.path.lexists(doomed / "pid"))  # it would wait long
+    stop(backend, environment, tmp_path, number, code, lambda _: os.path.lexists(doomed / "pid"))  # it would wait long
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("seconds", [0, 0.5, 1.5])
 def test_an_interrupt_while_ray_starts(seconds, environment, tmp_path):
-    def is_time(process):
-        return bool(process.children()) and (time.sleep(seconds) or True)
+    def ray_starts(process):
+        return any("gcs_server" in child.name() for child in process.children())
 
-    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", "ray", "--out", str(tmp_path / "out")]
-    stop(command, environment, signal.SIGINT, 130, is_time)
+    stop("ray", environment, tmp_path, signal.SIGINT, 130, ray_starts, seconds)
 
 
-def stop(command, environment, number, code, is_time):
-    """Send a running command a signal; it should end with the code and without a trace, and so should its children."""
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )
+def stop(backend, environment, folder, number, code, is_time, seconds=0):
+    """Stop a sweep so many seconds after a time; it should end with the code, no trace, and all that it started."""
+    command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(folder / "out")]
+    with (folder / "printed").open("w") as file:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        )
     try:
-        wait_until(lambda: is_time(psutil.Process(process.pid)))
-        workers = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
-        assert process.returncode == code, errors
-        assert "Traceback" not in errors
-        assert "SIG" not in errors
-        assert workers
-        _, left = psutil.wait_procs(workers, timeout=10)
+        root, started = psutil.Process(process.pid), set()
+        wait_until(lambda: is_time(root))
+        time.sleep(seconds)
+        started.update(root.children(recursive=True))
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does
+        else:
+            process.send_signal(number)
+        while process.poll() is None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                started.update(root.children(recursive=True))
+            time.sleep(0.05)
+        printed = (folder / "printed").read_text()
+        assert process.returncode == code, printed
+        assert "Traceback" not in printed
+        assert "SIG" not in printed  # Ray names the signal above its native trace
+        assert started
+        _, left = psutil.wait_procs(started, timeout=10)
         assert not left
     finally:
         end(process)
@@ -221,7 +231,7 @@ def ray_node(folder, environment, *options):
         command, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        yield
+        yield process
     finally:
         family = [process, *psutil.Process(process.pid).children(recursive=True)]
         for member in family:
@@ -249,8 +259,9 @@ def ray_cluster():
         environment = variables(folder) | {"RAY_AUTH_MODE": "token", "RAY_TMPDIR": folder}
         head, client = free_ports(2)
         options = ["--head", "--port", str(head), "--ray-client-server-port", str(client), "--include-dashboard=false"]
-        with ray_node(folder, environment, *options):
-            wait_until(lambda: is_open(head) and is_open(client))
+        with ray_node(folder, environment, *options) as process:
+            wait_until(lambda: process.poll() is not None or (is_open(head) and is_open(client)))
+            assert process.poll() is None, "ray start failed"
             addresses = {"client": f"ray://127.0.0.1:{client}", "head": f"127.0.0.1:{head}", "auto": "auto"}
             yield environment, addresses
 
@@ -351,6 +362,12 @@ def answer_all(server, answer):
 def test_a_package_that_is_not_installed(backend, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'pip install "symloss\[{backend}\]"'), cluster(backend):
+        pass
+
+
+def test_rays_own_user_is_left_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: True))  # and no shutdown
+    with pytest.raises(RuntimeError, match=r"already: joblib.parallel_config\('ray'\) runs on it"), cluster("ray"):
         pass
 
 

@@ -17,7 +17,7 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
     tensor([1.0000, 0.5000, 0.0000])
     """
-    below = where - z
+    below = float(where) - z
     # sign() takes NaN for 0, which 0 * NaN puts right; heaviside() does too, and is twenty times slower.
     return below.sign().add_(below.clamp(-1, 1), alpha=0).add_(1).mul_(0.5 * height)
 

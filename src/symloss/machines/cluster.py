@@ -22,6 +22,7 @@ _LOG = logging.getLogger(__name__)
 _SECONDS = 10  # to wait for a cluster's answer
 _ANSWER = 15  # seconds until a connection is made, with all that the packages do for it
 _TOKEN = "; where Ray asks for a token, both sides need RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN"
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is the coordinator's, which ends workers
 _NEW_WORKER = 60  # seconds to wait for a worker where the last one died
 
 
@@ -77,7 +78,7 @@ def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     except ImportError:
         raise ImportError('the dask backend needs Dask: pip install "symloss[dask]"') from None
     if address is None:
-        options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None}
+        options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None, "preload": [_DEAF]}
         with (
             tempfile.TemporaryDirectory(prefix="dask-", ignore_cleanup_errors=True) as folder,
             LocalCluster(n_workers=jobs, threads_per_worker=1, local_directory=folder, **options) as local,
@@ -119,11 +120,13 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         import ray
     except ImportError:
         raise ImportError('the ray backend needs Ray: pip install "symloss[ray]"') from None
+    if ray.is_initialized():
+        raise RuntimeError("Ray is in use in this process already: joblib.parallel_config('ray') runs on it")
     register_ray()
     if address is None:
         with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
             try:
-                with _signals_wait():
+                with _interrupts_wait():
                     ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
                 yield {"backend": "ray"}
             finally:
@@ -141,23 +144,25 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block, as it crashes the process inside Ray's start, and SIGTERM too.
+def _interrupts_wait() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of Ray's start, inside of which it crashes the process.
 
-    Ray handles SIGTERM itself from the middle of its start on; after the block, the handler from before is back.
+    Ray takes over SIGTERM at once. A handler that the program had is put back afterwards; else Ray's stays.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    on_terminate = signal.getsignal(signal.SIGTERM)
+    on_interrupt = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, on_interrupt or signal.SIG_DFL)
+        if callable(on_terminate):
+            signal.signal(signal.SIGTERM, on_terminate)
         if came:
-            signal.raise_signal(came[0])
+            signal.raise_signal(signal.SIGINT)
 
 
 def _on_every_ray_node(function: Callable[[], Any]) -> dict[str, Any]:
