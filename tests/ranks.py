@@ -149,9 +149,11 @@ def check_errors(rank, world):
         (*right, -torch.ones(3)),
         ("scores", [0, 1]),
         (torch.zeros(2), [1, 10**400]),
+        (torch.ones(3).to_sparse(), [0, 1, 1]),
+        (torch.zeros(3, device="meta"), [0, 1, 1]),
     ):
         for culprit in range(world):
-            kinds = (ValueError, TypeError, OverflowError) if rank == culprit else RuntimeError
+            kinds = (ValueError, TypeError, OverflowError, NotImplementedError) if rank == culprit else RuntimeError
             message = None if rank == culprit else f"rank {culprit} of the process_group refused its batch"
             with pytest.raises(kinds, match=message):
                 loss(*wrong if rank == culprit else right)

@@ -177,9 +177,9 @@ def test_a_data_loader_that_stops_and_goes_on():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"labels": [1, 1, 1]}, "labels must hold both classes, got 3 labels, positive ones only"),
-        ({"labels": [0, 0]}, "negative ones only"),
-        ({"labels": []}, "got 0 labels"),
+        ({"labels": [1, 1, 1]}, "labels must hold both classes, got 3 positive and 0 negative labels"),
+        ({"labels": [0, 0]}, "got 0 positive and 2 negative labels"),
+        ({"labels": []}, "got 0 positive and 0 negative labels"),
         ({"labels": [[0, 1]]}, "labels must have shape (n,), got (1, 2)"),
         ({"labels": [0, 1, 2]}, "got the values 0, 1, 2"),
         ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),

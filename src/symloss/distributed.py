@@ -53,6 +53,8 @@ def gather_problem(
         n, leading = scores.shape[-1], scores.shape[:-1]
         if len(leading) > _MOST_LEADING:
             raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
+        if scores.layout != torch.strided or scores.is_meta:
+            raise ValueError(f"scores must be a dense tensor, got layout {scores.layout} on device {scores.device}")
         if dist.get_backend(group) == "nccl" and scores.device.type != "cuda":
             raise ValueError(f"ranks that talk by NCCL need scores on a CUDA device, got {scores.device}")
     except Exception:
@@ -106,7 +108,8 @@ def _checked_group(process_group: GroupLike) -> ProcessGroup:
 
 def _tell(header: list[int], scores: Any, group: ProcessGroup) -> list[Tensor]:
     """Return the headers of all ranks, filled up with -1 to the same length."""
-    device = torch.device("cuda") if dist.get_backend(group) == "nccl" else getattr(scores, "device", None)
+    of_backend = {"nccl": "cuda", "gloo": "cpu"}
+    device = of_backend.get(dist.get_backend(group), getattr(scores, "device", None))
     padded = header + [-1] * (2 + _MOST_LEADING - len(header))
     return _all_gather(torch.tensor(padded, device=device), group)
 

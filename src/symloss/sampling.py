@@ -79,8 +79,8 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             raise ValueError(f"labels must have shape (n,), got {positive.shape}")
         self._classes = np.flatnonzero(positive), np.flatnonzero(~positive)
         if not all(map(len, self._classes)):
-            only = "positive" if len(positive) and positive[0] else "negative" if len(positive) else "no"
-            raise ValueError(f"labels must hold both classes, got {len(positive)} labels, {only} ones only")
+            got = f"{len(self._classes[0])} positive and {len(self._classes[1])} negative labels"
+            raise ValueError(f"labels must hold both classes, got {got}")
         self.batch_size = _whole("batch_size", batch_size, 2)
         self.random_state = _whole("random_state", random_state, 0)
         distributed = dist.is_available() and dist.is_initialized()

@@ -11,11 +11,13 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from joblib import Parallel, delayed
 from typer.testing import CliRunner
 
 import symloss as sl
@@ -147,15 +149,18 @@ def test_a_stopped_command_leaves_no_worker(number, code, backend, environment, 
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("seconds", [0, 0.5, 1.5])
-def test_an_interrupt_while_ray_starts(seconds, environment, tmp_path):
-    def ray_starts(process):
-        return any("gcs_server" in child.name() for child in process.children())
+@pytest.mark.parametrize(("backend", "seconds"), [("ray", 0), ("ray", 0.5), ("ray", 1.5), ("dask", 0), ("dask", 1)])
+def test_an_interrupt_while_a_cluster_starts(backend, seconds, environment, tmp_path):
+    def starts(process):
+        name = {"ray": "gcs_server", "dask": "python"}[backend]
+        return any(name in child.name() for child in process.children())
 
-    stop("ray", environment, tmp_path, signal.SIGINT, 130, ray_starts, seconds)
+    stop(
+        backend, environment, tmp_path, signal.SIGINT, 130, starts, seconds, loud=backend == "dask"
+    )  # its unborn workers
 
 
-def stop(backend, environment, folder, number, code, is_time, seconds=0):
+def stop(backend, environment, folder, number, code, is_time, seconds=0, loud=False):
     """Stop a sweep so many seconds after a time; it should end with the code, no trace, and all that it started."""
     command = [*REPRODUCE, *DOOMED_CELLS, "--jobs", "2", "--backend", backend, "--out", str(folder / "out")]
     with (folder / "printed").open("w") as file:
@@ -182,7 +187,7 @@ def stop(backend, environment, folder, number, code, is_time, seconds=0):
             time.sleep(0.05)
         printed = (folder / "printed").read_text()
         assert process.returncode == code, printed
-        assert "Traceback" not in printed
+        assert "Traceback" not in printed or loud
         assert "SIG" not in printed  # Ray names the signal above its native trace
         assert started
         _, left = psutil.wait_procs(started, timeout=10)
@@ -233,11 +238,15 @@ def ray_node(folder, environment, *options):
     try:
         yield process
     finally:
-        family = [process, *psutil.Process(process.pid).children(recursive=True)]
-        for member in family:
+        kill_family(process)
+
+
+def kill_family(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for member in (*psutil.Process(process.pid).children(recursive=True), process):
             with contextlib.suppress(psutil.NoSuchProcess):
                 member.kill()
-        process.wait()
+    process.wait()
 
 
 def free_ports(number):
@@ -252,18 +261,24 @@ def is_open(port):
     return False
 
 
-@pytest.fixture(scope="module")
-def ray_cluster():
-    """A running head, as its environment and its addresses."""
+@contextlib.contextmanager
+def running_ray(environment):
+    """A head, as the environment of who uses it, its addresses, and its process."""
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:  # Ray needs it short
-        environment = variables(folder) | {"RAY_AUTH_MODE": "token", "RAY_TMPDIR": folder}
+        environment = environment | {"RAY_AUTH_MODE": "token", "RAY_TMPDIR": folder}
         head, client = free_ports(2)
         options = ["--head", "--port", str(head), "--ray-client-server-port", str(client), "--include-dashboard=false"]
         with ray_node(folder, environment, *options) as process:
             wait_until(lambda: process.poll() is not None or (is_open(head) and is_open(client)))
             assert process.poll() is None, "ray start failed"
             addresses = {"client": f"ray://127.0.0.1:{client}", "head": f"127.0.0.1:{head}", "auto": "auto"}
-            yield environment, addresses
+            yield environment, addresses, process
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(tmp_path_factory):
+    with running_ray(variables(tmp_path_factory.mktemp("doomed"))) as (environment, addresses, _):
+        yield environment, addresses
 
 
 def ray_nodes(environment, address):
@@ -301,6 +316,17 @@ def test_a_fit_on_a_running_ray_cluster_is_the_local_fit(ray_cluster):
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize(("backend", "where"), [("dask", "2"), ("ray", "client")])
+def test_an_exception_that_cannot_be_pickled_is_an_error_all_the_same(backend, where, ray_cluster):
+    environment, addresses = ray_cluster
+    command = [sys.executable, str(HERE / "raise_there.py"), backend, addresses.get(where, where)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    assert "RuntimeError: a task's exception cannot be pickled" in done.stderr
+    assert "TwoWordsError: not found" in done.stderr
+    assert "worker died" not in done.stderr
+
+
+@pytest.mark.cluster
 def test_a_running_ray_cluster_with_a_node_of_another_version(ray_cluster, tmp_path):
     environment, addresses = ray_cluster
     (tmp_path / "symloss").mkdir()
@@ -313,6 +339,26 @@ def test_a_running_ray_cluster_with_a_node_of_another_version(ray_cluster, tmp_p
         refused = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert refused.returncode == 2
     assert f"has symloss 0.0.1, and this machine {sl.__version__}: make them equal" in refused.stderr
+
+
+@pytest.mark.cluster
+def test_a_lost_ray_head_is_an_error_of_one_line(tmp_path):
+    (tmp_path / "pid").symlink_to("nobody")
+    with running_ray(variables(tmp_path)) as (environment, addresses, head):
+        command = [*REPRODUCE, *DOOMED_CELLS, "--backend", "ray", "--scheduler-address", addresses["client"]]
+        with (tmp_path / "printed").open("w") as file:
+            command += ["--trials", "200", "--out", str(tmp_path / "out")]
+            process = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            wait_until((tmp_path / "calls").exists)
+            kill_family(head)
+            assert process.wait(PATIENCE) == 2
+        finally:
+            end(process)
+    printed = (tmp_path / "printed").read_text()
+    assert "Traceback" not in printed
+    assert "symloss: error: " in printed
+    assert "local Ray instance" not in printed
 
 
 @pytest.mark.parametrize(
@@ -382,6 +428,21 @@ def test_a_task_that_kills_its_workers_is_given_up_and_stops_no_other():
     assert (found[1], found[3]) == (42, 49)
     assert isinstance(found[0], LostTask)
     assert isinstance(found[2], LostTask)
+
+
+def test_an_error_in_a_block_leaves_joblibs_other_work_alone():
+    with ThreadPoolExecutor(1) as thread:
+        others = thread.submit(lambda: Parallel(2)(delayed(time.sleep)(0.2) for _ in range(10)))
+        time.sleep(0.5)
+        with pytest.raises(KeyError), cluster("loky", jobs=2):
+            raise KeyError("mine")
+        assert others.result() == [None] * 10
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, "2", None])
+def test_a_number_of_processes_that_is_none(jobs):
+    with pytest.raises(ValueError, match=f"or -1 for one a core; got {jobs!r}"), cluster("loky", jobs=jobs):
+        pass
 
 
 def test_an_error_of_the_function_is_raised():

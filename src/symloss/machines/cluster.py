@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,8 +49,8 @@ def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -
     """
     if backend not in _OPEN:
         raise ValueError(f"backend must be one of {', '.join(_OPEN)}, got {backend!r}")
-    if jobs == 0 or jobs < -1:
-        raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs}")
+    if not isinstance(jobs, int) or jobs == 0 or jobs < -1:
+        raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs!r}")
     if address is not None and jobs != -1:
         raise ValueError(f"jobs is for a cluster that is started here; the one at {address} has its own workers")
     processes = cpu_count() if jobs == -1 else jobs
@@ -64,7 +64,7 @@ def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         raise ValueError(f"loky runs on this machine and takes no address, got {address}; use dask or ray")
     try:
         yield {"backend": "loky", "n_jobs": jobs}
-    except BaseException:  # the workers would finish what they have, or wait for more
+    except (KeyboardInterrupt, SystemExit):  # the workers would finish what they have, or wait for more
         get_reusable_executor(reuse=True).shutdown(kill_workers=True)
         raise
 
@@ -81,10 +81,12 @@ def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None, "preload": [_DEAF]}
         with (
             tempfile.TemporaryDirectory(prefix="dask-", ignore_cleanup_errors=True) as folder,
-            LocalCluster(n_workers=jobs, threads_per_worker=1, local_directory=folder, **options) as local,
-            Client(local) as client,
-            _deaths_told(client),
+            ExitStack() as stack,
         ):
+            with _interrupts_wait():
+                local = LocalCluster(n_workers=jobs, threads_per_worker=1, local_directory=folder, **options)
+                client = stack.enter_context(Client(stack.enter_context(local)))
+            stack.enter_context(_deaths_told(client))
             yield {"backend": DaskBackend(client=client, wait_for_workers_timeout=_NEW_WORKER)}
         return
     _check_answer("Dask", address)
@@ -145,7 +147,7 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of Ray's start, inside of which it crashes the process.
+    """Let Ctrl-C wait for the end of a cluster's start: inside, it crashes Ray and has Dask flood the terminal.
 
     Ray takes over SIGTERM at once. A handler that the program had is put back afterwards; else Ray's stays.
     """
@@ -184,7 +186,7 @@ def _check_answer(name: str, address: str) -> None:
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:
         if not parts.hostname or not parts.port:
-            raise ValueError("it should be as in tcp://host:8786")
+            raise ValueError("it should be as in tcp://host:8786 or ray://host:10001")
         socket.create_connection((parts.hostname, parts.port), _SECONDS).close()
     except (OSError, ValueError) as error:
         raise ConnectionError(f"no {name} cluster at {address}: {error}") from None

@@ -98,15 +98,17 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         self.terminate()
         with self._lock:
             running = list(self._running)
-        for reference in running:
+        connected = ray.is_initialized()  # or Ray would start a cluster here
+        for reference in running if connected else ():
             ray.cancel(reference, force=True)
         wait(list(self._futures), _GOODBYE)
-        if ensure_ready:
+        if ensure_ready and connected:
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
 
     def _result(self, batch: Any, aborted: threading.Event) -> Any:
         from ray.exceptions import RayError, RayTaskError
 
+        _check_connected()
         batch = copy.copy(batch)
         batch.items = [(function, [self._store(arg) for arg in args], kw) for function, args, kw in batch.items]
         for retry in range(_RETRIES + 1):
@@ -126,6 +128,7 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         with self._lock:
             if aborted.is_set():
                 raise CancelledError
+            _check_connected()
             reference = self._remote.remote(batch)
             self._running.add(reference)
         try:
@@ -144,6 +147,14 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
             if id(arg) not in self._stored:
                 self._stored[id(arg)] = arg, ray.put(arg)  # and keep it, so that no other object gets its id
             return self._stored[id(arg)][1]
+
+
+def _check_connected() -> None:
+    """Raise an error where the cluster is lost; Ray would look for another one, or start it here."""
+    import ray
+
+    if not ray.is_initialized():
+        raise ConnectionError("the connection to the Ray cluster is lost")
 
 
 def _size(arg: Any) -> int:

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
+from traceback import format_exc
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.externals.loky.cloudpickle_wrapper import dumps, loads
 from joblib.parallel import get_active_backend
 
 _LOG = logging.getLogger(__name__)
@@ -104,7 +106,23 @@ def _call(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
     # Dask leaves arrays at odd addresses, where sums have other last digits.
     aligned = (np.require(arg, requirements="A") if isinstance(arg, np.ndarray) else arg for arg in args)
     with parallel_config("threading", n_jobs=1) if dask else nullcontext():
-        return k, function(*aligned)
+        try:
+            return k, function(*aligned)
+        except Exception as error:
+            if _can_travel(error):
+                raise
+            told = format_exc()
+        raise RuntimeError(
+            f"a task's exception cannot be pickled:\n{told}"
+        )  # and is not the cause, which is pickled too
+
+
+def _can_travel(error: Exception) -> bool:
+    """Say whether an exception survives pickling; Dask would wait forever for one that does not, Ray run it again."""
+    try:
+        return isinstance(loads(dumps(error)), type(error))
+    except Exception:
+        return False
 
 
 def _is_death(error: Exception) -> bool:
