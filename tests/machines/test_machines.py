@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import psutil
 import pytest
 from joblib import Parallel, delayed
@@ -153,11 +154,12 @@ def test_a_stopped_command_leaves_no_worker(number, code, backend, environment, 
 def test_an_interrupt_while_a_cluster_starts(backend, seconds, environment, tmp_path):
     def starts(process):
         name = {"ray": "gcs_server", "dask": "python"}[backend]
-        return any(name in child.name() for child in process.children())
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return any(name in child.name() for child in process.children())
+        return False
 
-    stop(
-        backend, environment, tmp_path, signal.SIGINT, 130, starts, seconds, loud=backend == "dask"
-    )  # its unborn workers
+    loud = backend == "dask"  # its workers hear Ctrl-C themselves until they are started
+    stop(backend, environment, tmp_path, signal.SIGINT, 130, starts, seconds, loud)
 
 
 def stop(backend, environment, folder, number, code, is_time, seconds=0, loud=False):
@@ -181,10 +183,13 @@ def stop(backend, environment, folder, number, code, is_time, seconds=0, loud=Fa
             os.killpg(process.pid, number)  # as a terminal does
         else:
             process.send_signal(number)
-        while process.poll() is None:
+
+        def has_ended():
             with contextlib.suppress(psutil.NoSuchProcess):
                 started.update(root.children(recursive=True))
-            time.sleep(0.05)
+            return process.poll() is not None
+
+        wait_until(has_ended)
         printed = (folder / "printed").read_text()
         assert process.returncode == code, printed
         assert "Traceback" not in printed or loud
@@ -443,6 +448,11 @@ def test_an_error_in_a_block_leaves_joblibs_other_work_alone():
 def test_a_number_of_processes_that_is_none(jobs):
     with pytest.raises(ValueError, match=f"or -1 for one a core; got {jobs!r}"), cluster("loky", jobs=jobs):
         pass
+
+
+def test_a_number_of_processes_by_numpy():
+    with cluster("loky", jobs=np.int64(1)):
+        assert Parallel()([delayed(pow)(2, 3)]) == [8]
 
 
 def test_an_error_of_the_function_is_raised():

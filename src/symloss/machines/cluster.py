@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from joblib import cpu_count, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
@@ -49,7 +50,7 @@ def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -
     """
     if backend not in _OPEN:
         raise ValueError(f"backend must be one of {', '.join(_OPEN)}, got {backend!r}")
-    if not isinstance(jobs, int) or jobs == 0 or jobs < -1:
+    if not isinstance(jobs, int | np.integer) or jobs == 0 or jobs < -1:
         raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs!r}")
     if address is not None and jobs != -1:
         raise ValueError(f"jobs is for a cluster that is started here; the one at {address} has its own workers")

@@ -112,9 +112,8 @@ def _call(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
             if _can_travel(error):
                 raise
             told = format_exc()
-        raise RuntimeError(
-            f"a task's exception cannot be pickled:\n{told}"
-        )  # and is not the cause, which is pickled too
+        # Not from within the except block: its cause and context would be pickled too.
+        raise RuntimeError(f"a task's exception cannot be pickled:\n{told}")
 
 
 def _can_travel(error: Exception) -> bool:
