@@ -4,13 +4,21 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-clusters test-gpu lint format bench docs dist clean help
+# One process for every core, at most eight, and one thread each.
+TESTS = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal -m "not gpu and not cluster"
+# Where numbers meet: the settings make a processor round as others do.
+NUMERICAL = tests/convolutional tests/estimators tests/paper/test_experiment.py tests/test_boosting.py \
+  tests/test_documentation.py tests/test_losses.py tests/test_metrics.py tests/test_models.py tests/test_pairwise.py \
+  tests/test_risks.py tests/test_theory.py tests/test_threads.py tests/test_training.py src
+
+.PHONY: demo test test-processors test-clusters test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments with their page (into demo/)"
-	@echo "make test   the tests        make test-clusters  those that kill workers of Dask and Ray"
-	@echo "                             make test-gpu       those that need a CUDA device"
+	@echo "make test   the tests        make test-processors  those of numbers, rounded as other processors do"
+	@echo "                             make test-clusters    those that kill workers of Dask and Ray"
+	@echo "                             make test-gpu         those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
 	@echo "make dist   wheel and sdist, tried in an empty environment"
@@ -42,7 +50,7 @@ demo: $(VENV)/.core
 	@echo "open demo/report.html"
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m "not gpu and not cluster"
+	$(TESTS)
 
 test-clusters: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m cluster tests/machines

@@ -1,4 +1,8 @@
-"""Every test runs on one thread and from a known seed."""
+"""Every test runs from a known seed, and on one thread or on ``OMP_NUM_THREADS``, as do the commands it starts."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library reads it
 
 import pytest
 import torch
@@ -9,6 +13,6 @@ settings.load_profile("symloss")
 
 
 @pytest.fixture(autouse=True)
-def _one_thread_known_seed():
-    torch.set_num_threads(1)
+def _known_threads_and_seed():
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.manual_seed(0)

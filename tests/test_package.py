@@ -131,6 +131,7 @@ ORDER = [
     "boosting",
     "sampling",
     "models",
+    "threads",
     "training",
     "convolutional",
     "machines",

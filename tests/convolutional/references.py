@@ -49,37 +49,40 @@ def draw_clear_images(nets, masks, shape):
     A gradient jumps where either changes, so that where rounding decides, two right gradients may be far apart. Sums of
     a thousand products of float32 err by about 1e-6 of their spread; these images leave ten times as much.
     """
-    images = torch.randn(shape, device=masks[0].device)
+    images = torch.randn(shape, device=masks[0].device).double()
     for t, net in enumerate(nets):
         while (close := forward(net, images[t], [mask[t] for mask in masks])[1] < 1e-5).any():
-            images[t, close] = torch.randn_like(images[t, close])
+            images[t, close] = torch.randn(images[t, close].shape, device=images.device).double()
     return images
 
 
 def gradient_errors(architecture, device="cpu", kernels=False, dtype=torch.float32, n=5, trials=2, goals=OBJECTIVES):
-    """Return the largest relative distance of a network's gradient from autograd's, for each part of the parameters."""
+    """Return the largest relative distance of a network's gradient from autograd's in float64, by part of the network.
+
+    Images and parameters are float32 numbers, so that both start from the same ones.
+    """
     torch.manual_seed(0)
     initial = [initial_layers(architecture, np.random.default_rng(trial)) for trial in range(trials)]
     stack = NetworkStack(architecture, initial * len(goals), device)
     generator = torch.Generator(device)
     step, _ = make_step(stack, goals, generator, 1e-4, 1e-4, kernels, dtype)
-    nets = [stack.network(k).to(device) for k in range(len(stack))]
+    nets = [stack.network(k).to(device).double() for k in range(len(stack))]
     sign = torch.ones(trials, n, device=device)
     sign[:, ::2] = -1
     sign[0, -1] = 0
     shape = trials, n, architecture.side, architecture.side, architecture.channels
     with torch.no_grad(), exact_convolutions():
-        masks = [mask.float() for mask in step.masks(n)]
+        masks = [mask.double() for mask in step.masks(n)]
         generator.manual_seed(generator.initial_seed())
         images = draw_clear_images(nets[:trials], masks, shape)
-        step.write_gradients(images.to(dtype), classes_of(sign))
+        step.write_gradients(images.to(dtype), classes_of(sign.to(step.sums)))
     worst = {}
     for k, net in enumerate(nets):
         j, t = divmod(k, trials)
         with exact_convolutions():
             scores, _ = forward(net, images[t], [mask[t] for mask in masks])
             risk_of(goals[j], scores, sign[t]).backward()
-        found = state_dict(Layers(*(part[k].float() for part in step.gradients)), architecture)
+        found = state_dict(Layers(*(part[k].double() for part in step.gradients)), architecture)
         for name, parameter in net.named_parameters():
             floor = 0.01 * net.output.weight.grad.norm()  # the last bias's gradient may cancel to rounding
             distance = (parameter.grad - found[name]).norm() / parameter.grad.norm().clamp(min=floor)

@@ -47,14 +47,14 @@ class Batches(NamedTuple):
 
 
 def classes_of(sign: Tensor) -> Classes:
-    """Return the classes of batches (trials, b) of labels +1 and -1 in any order; 0 is a point that does not count.
+    """Return the classes of batches (trials, b) of labels +1.0 and -1.0, in any order; 0.0 is no point.
 
     Examples
     --------
     >>> classes_of(torch.tensor([[-1.0, 1.0, 1.0, 0.0]])).weight
     tensor([[-1.0000,  0.5000,  0.5000,  0.0000]])
     """
-    positive, negative = (sign > 0).float(), (sign < 0).float()
+    positive, negative = ((part > 0).to(sign.dtype) for part in (sign, -sign))
     n, m = positive.sum(1, keepdim=True), negative.sum(1, keepdim=True)
     weight = positive / n.clamp(min=1) - negative / m.clamp(min=1)
     return Classes(sign, weight, positive, negative, (n * m > 0) / (n * m).clamp(min=1))

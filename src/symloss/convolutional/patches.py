@@ -73,7 +73,7 @@ class Patches:
         each = networks // groups
         target = out[:, :-1].unflatten(0, (each, groups))
         target.copy_(found.unflatten(2, (each, outputs)).permute(2, 0, 1, 3))
-        out[:, -1] = by_output.flatten(1, 3).sum(1, dtype=torch.float32)
+        out[:, -1] = by_output.flatten(1, 3).sum(1, dtype=torch.promote_types(by_output.dtype, torch.float32))
 
     def input_gradient(self, pooled: Pooled, by_output: Tensor, weights: Tensor) -> Tensor:
         """Return the gradient by the images, of networks that have images of their own."""

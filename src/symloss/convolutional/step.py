@@ -34,7 +34,7 @@ class Step:
     objectives : sequence of Objective
     convolutions : pair of Convolution
     dtype : torch.dtype
-        What is computed in; parameters, AMSGrad and the objectives are in float32.
+        What is computed in; the objectives, and sums over a batch, in float32 or better.
     generator : torch.Generator
         Of dropout, on the stack's device.
     """
@@ -51,6 +51,7 @@ class Step:
         self.first, self.second = convolutions
         self.trials = len(stack) // len(objectives)
         self.rate = stack.architecture.dropout
+        self.sums = torch.promote_types(dtype, torch.float32)
         self.copy = stack.flat.to(dtype)  # the parameters themselves in float32
         self.gradient = torch.zeros_like(self.copy)
         self.parameters, self.gradients = stack.views(self.copy), stack.views(self.gradient)
@@ -72,7 +73,7 @@ class Step:
         return wide, narrow
 
     def scores(self, features: Tensor, masks: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the scores (networks, n) in float32, and the two hidden layers."""
+        """Return the scores (networks, n) in float32 or better, and the two hidden layers."""
         p, split = self.parameters, (len(self.objectives), self.trials)
         wide = torch.baddbmm(p.wide_bias, features, p.wide).relu_()
         if masks:
@@ -80,7 +81,7 @@ class Step:
         narrow = torch.baddbmm(p.narrow_bias, wide, p.narrow).relu_()
         if masks:
             narrow.unflatten(0, split).mul_(masks[1])
-        scores = torch.baddbmm(p.output_bias.float(), narrow.float(), p.output.float())
+        scores = torch.baddbmm(*(part.to(self.sums) for part in (p.output_bias, narrow, p.output)))
         return scores.squeeze(2), wide, narrow
 
     def write_gradients(self, images: Tensor, classes: Classes) -> None:
@@ -103,10 +104,10 @@ class Step:
         # Where a unit is positive, ReLU and dropout have let it through.
         by_narrow = (by_scores * p.output.mT).mul_(narrow > 0).mul_(scale)
         torch.bmm(wide.mT, by_narrow, out=g.narrow)
-        g.narrow_bias.copy_(by_narrow.sum(1, keepdim=True, dtype=torch.float32))
+        g.narrow_bias.copy_(by_narrow.sum(1, keepdim=True, dtype=self.sums))
         by_wide = torch.bmm(by_narrow, p.narrow.mT).mul_(wide > 0).mul_(scale)
         torch.bmm(features.mT, by_wide, out=g.wide)
-        g.wide_bias.copy_(by_wide.sum(1, keepdim=True, dtype=torch.float32))
+        g.wide_bias.copy_(by_wide.sum(1, keepdim=True, dtype=self.sums))
         return torch.bmm(by_wide, p.wide.mT)
 
     def _by_scores(self, scores: Tensor, classes: Classes) -> Tensor:

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from symloss.estimators.linear import Penalised, minimise_risk
 from symloss.estimators.standardise import Standard, blocks
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _KEPT = 2**25  # features kept in memory, as numbers; more are computed again for every product
@@ -34,7 +35,8 @@ class KernelScores(NamedTuple):
 
     def scores(self, X: Array) -> Array:
         """Return the scores of the rows of X."""
-        parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
+        with one_thread():
+            parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
         return np.concatenate(parts) + self.intercept
 
     def _block(self, X: Array) -> Array:
@@ -125,12 +127,15 @@ def fit_kernel(
         landmarks = standard.apply(_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
     else:
         standard, gamma, landmarks = start.standard, start.gamma, start.landmarks
-    nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
-    root = nystroem.normalization_
-    first = (
-        None if start is None else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
-    )
-    weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
+    with one_thread():
+        nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
+        root = nystroem.normalization_
+        first = (
+            None
+            if start is None
+            else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
+        )
+        weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
     return KernelScores(standard, gamma, nystroem.components_, root.T @ weights, bias)
 
 

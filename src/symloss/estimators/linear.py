@@ -12,9 +12,10 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from symloss.estimators.rounding import roundings
-from symloss.estimators.standardise import Standard
+from symloss.estimators.standardise import Standard, blocks
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _MAX_ITER = 1000
@@ -50,7 +51,10 @@ class Features(Protocol):
 
 
 class LinearScores(NamedTuple):
-    """Scores X @ coef + intercept.
+    """Scores (X - origin) @ coef + intercept.
+
+    The origin is 0 but where features lie so far from zero that X @ coef and the intercept would cancel, and with them
+    most of the digits.
 
     Examples
     --------
@@ -60,10 +64,16 @@ class LinearScores(NamedTuple):
 
     coef: Array
     intercept: float
+    origin: Array | None = None
 
     def scores(self, X: Any) -> Array:
         """Return the scores of the rows of X."""
-        return np.asarray(X @ self.coef + self.intercept)
+        if self.origin is None:
+            return np.asarray(X @ self.coef + self.intercept)
+        if not isinstance(X, np.ndarray):  # a sparse matrix less the origin would be dense
+            return np.asarray(X @ self.coef - self.origin @ self.coef + self.intercept)
+        parts = [(X[rows] - self.origin) @ self.coef for rows in blocks(*X.shape)]
+        return np.concatenate(parts) + self.intercept
 
 
 class StandardFeatures(NamedTuple):
@@ -121,12 +131,14 @@ def fit_linear(
     True
     """
     standard = Standard.of(X, weight)
-    first = (
-        None if start is None else (start.coef * standard.scale, start.intercept + float(standard.mean @ start.coef))
-    )
-    weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
+    first = None if start is None else (start.coef * standard.scale, float(start.scores(standard.mean[None])[0]))
+    origin = standard.mean if isinstance(X, np.ndarray) and standard.is_far_from_zero else None
+    if origin is not None:
+        X, standard = X - origin, Standard(np.zeros_like(origin), standard.scale)
+    with one_thread():
+        weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
     coef = weights / standard.scale
-    return LinearScores(coef, bias - float(standard.mean @ coef))
+    return LinearScores(coef, bias - float(standard.mean @ coef), origin)
 
 
 def minimise_risk(

@@ -54,7 +54,7 @@ class Standardised(nn.Module):
 
 
 class Linear(nn.Module):
-    """Scores X @ coef + intercept in float64: large terms of both signs may cancel.
+    """Scores (X - origin) @ coef + intercept in float64: large terms of both signs may cancel.
 
     Examples
     --------
@@ -63,8 +63,12 @@ class Linear(nn.Module):
     tensor([2.5000])
     """
 
+    origin: Tensor
+
     def __init__(self, scorer: LinearScores, threshold: float) -> None:
         super().__init__()
+        origin = torch.zeros(len(scorer.coef)) if scorer.origin is None else torch.tensor(scorer.origin)
+        self.register_buffer("origin", origin.double())
         self.layer = nn.Linear(len(scorer.coef), 1, dtype=torch.float64)
         with torch.no_grad():
             self.layer.weight.copy_(torch.tensor(scorer.coef))
@@ -73,7 +77,7 @@ class Linear(nn.Module):
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d)."""
         _check_points(X, self.layer.weight.shape[1])
-        scores: Tensor = self.layer(X.to(self.layer.weight.dtype))
+        scores: Tensor = self.layer(X.to(self.layer.weight.dtype) - self.origin)
         return scores.flatten().float()
 
 

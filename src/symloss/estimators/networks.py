@@ -12,15 +12,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
-from symloss.estimators.standardise import Standard, blocks
+from symloss.estimators.standardise import Standard
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
 from symloss.models import PerceptronStack, lecun_normal
+from symloss.threads import threads_for
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+_BLOCK = 64  # points that are scored together
 
 
 class Ensemble(nn.Module):
@@ -62,13 +65,24 @@ class NetworkScores(NamedTuple):
 
     @torch.no_grad()
     def scores(self, X: Array) -> Array:
-        """Return the scores of the rows of X."""
-        device = next(self.networks.parameters()).device
-        parts = [
-            self.networks(as_tensor(self.standard.apply(X[rows]), device)).mean(0).double().cpu().numpy()
-            for rows in blocks(len(X), max(X.shape[1], 500))
-        ]
-        return np.concatenate(parts)
+        """Return the scores of the rows of X, which do not depend on what other rows there are.
+
+        Products of other shapes round otherwise, so that all blocks have one size, the last filled up with zeros; and
+        perceptrons score in float64.
+        """
+        networks, dtype = self.networks, torch.float32
+        if isinstance(networks, PerceptronStack):
+            networks, dtype = copy.deepcopy(networks).double(), torch.float64
+        device = next(networks.parameters()).device
+        scores = np.empty(len(X))
+        with threads_for(_multiplications(networks, torch.zeros(_BLOCK, X.shape[1], dtype=dtype, device=device))):
+            for start in range(0, len(X), _BLOCK):
+                standard = self.standard.apply(X[start : start + _BLOCK])
+                block = torch.zeros(_BLOCK, X.shape[1], dtype=dtype)
+                block[: len(standard)] = torch.from_numpy(standard)
+                found = networks(block.to(device))[:, : len(standard)].double().mean(0)
+                scores[start : start + _BLOCK] = found.cpu().numpy()
+        return scores
 
 
 class Schedule(NamedTuple):
@@ -178,7 +192,11 @@ def fit_networks(
     )
     best = _BestEpoch(schedule.patience)
     generator = np.random.default_rng(seed)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), warnings.catch_warnings():
+    with (
+        torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+        warnings.catch_warnings(),
+        threads_for(_multiplications(networks.eval(), rows_on_device[: len(X) // _count(len(X), schedule.batch_size)])),
+    ):
         warnings.simplefilter("ignore", MissingClassWarning)  # of a few points, not every batch has one
         torch.manual_seed(seed)
         for _ in range(schedule.epochs):
@@ -197,6 +215,14 @@ def fit_networks(
     if not all(bool(parameter.isfinite().all()) for parameter in networks.parameters()):
         raise ValueError(f"training diverged with learning_rate={schedule.learning_rate:g}; give a smaller one")
     return fitted
+
+
+@torch.no_grad()
+def _multiplications(networks: nn.Module, points: Tensor) -> float:
+    """Count the multiplications that scoring these points takes."""
+    with FlopCounterMode(display=False) as counter:
+        networks(points)
+    return float(counter.get_total_flops()) / 2  # a multiplication and an addition
 
 
 class _BestEpoch:
@@ -226,8 +252,12 @@ def _batches(positive: NDArray[np.bool_], size: int, generator: np.random.Genera
         rows = np.flatnonzero(of_class)
         place[rows] = (generator.permutation(len(rows)) + generator.random(len(rows))) / len(rows)
     order = np.argsort(place, kind="stable")
-    count = max(round(len(order) / size), 1)
-    yield from np.array_split(order, count)
+    yield from np.array_split(order, _count(len(order), size))
+
+
+def _count(n: int, size: int) -> int:
+    """Return the number of batches of about this size."""
+    return max(round(n / size), 1)
 
 
 def as_tensor(values: Array, device: Any) -> Tensor:

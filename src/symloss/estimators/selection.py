@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from symloss.metrics import (
     estimate_clean_auc,
     estimate_clean_balanced_accuracy,
 )
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
@@ -297,9 +299,15 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 def _fitted(estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array) -> Any:
     """Fit a candidate; weights are passed only if there are some, since not every estimator takes them."""
-    if (weight == 1).all():
-        return clone(estimator).fit(X, positive)
-    return clone(estimator).fit(X, positive, sample_weight=weight)
+    with _threads_of(estimator):
+        if (weight == 1).all():
+            return clone(estimator).fit(X, positive)
+        return clone(estimator).fit(X, positive, sample_weight=weight)
+
+
+def _threads_of(estimator: Any) -> AbstractContextManager[None]:
+    """Keep scikit-learn's estimators on one thread; ours see to it themselves, and others are the user's."""
+    return one_thread() if type(estimator).__module__.startswith("sklearn.") else nullcontext()
 
 
 def _scores_of(
@@ -315,7 +323,8 @@ def _scores_of(
 
 
 def _raw_scores(estimator: Any, X: Any) -> Array:
-    with parallel_config("threading", n_jobs=1):  # a forest's threads add its trees up in any order: other last digits
+    # A forest's threads add its trees up in any order: other last digits.
+    with parallel_config("threading", n_jobs=1), _threads_of(estimator):
         if hasattr(estimator, "decision_function"):
             return np.asarray(estimator.decision_function(X))
         return np.asarray(estimator.predict_proba(X)[:, 1])

@@ -11,6 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 Array = NDArray[np.float64]
 _BLOCK = 2**20  # numbers that are worked on at a time
+_FAR = 1e4  # deviations: products with a mean farther from 0 lose more than four of their sixteen digits
 
 
 class Standard(NamedTuple):
@@ -42,6 +43,11 @@ class Standard(NamedTuple):
         low, high = min_max_axis(X, 0)
         constant = (low == high) | (variance == 0)
         return cls(np.where(low == high, low, mean), np.sqrt(np.where(constant, 1.0, variance)))
+
+    @property
+    def is_far_from_zero(self) -> bool:
+        """Whether a feature varies so little around its mean that products with it lose digits that matter."""
+        return bool((np.abs(self.mean) > _FAR * self.scale).any())
 
     def apply(self, X: Array) -> Array:
         """Return the rows of X in standard units."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from symloss import metrics
 from symloss.corruption import contaminated_split
 from symloss.losses import CallableLoss, Loss, get_loss, list_losses
 from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
+from symloss.threads import one_thread
 from symloss.training import Objective, train
 
 Scores = dict[str, dict[str, list[float]]]
@@ -81,8 +83,7 @@ def run_cell(
     name : str
         The data set's name. A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else.
     device : str or torch.device
-        A CPU trains one perceptron after another, best on one thread (``torch.set_num_threads(1)``); any other device
-        trains all at once.
+        A CPU trains one perceptron after another, on one thread; any other device trains all at once.
 
     Returns
     -------
@@ -112,9 +113,12 @@ def run_cell(
     drawn = [
         _draw(X, y, pi, pi_prime, settings, trial_seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)
     ]
-    for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, torch.device(device)), strict=True):
+    on = torch.device(device)
+    with one_thread() if on.type == "cpu" else nullcontext():
+        scores = _test_scores(drawn, goals, settings, on)
+    for goal, of_trials in zip(goals, scores, strict=True):
         found[goal.risk][label(goal.loss)] = [
-            _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
+            _score(goal.risk, of_trial, trial.y_test) for of_trial, trial in zip(of_trials, drawn, strict=True)
         ]
     return found
 

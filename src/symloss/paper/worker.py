@@ -23,7 +23,7 @@ from symloss.paper.results import Cell, Configuration, Scores, current_versions
 
 Progress = Callable[[int, int], None]
 CHANCE = 50.0  # the score of a classifier that says nothing
-_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and PyTorch's number of threads is for all
+_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and a cell takes a core or a GPU
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,7 @@ def run_task(task: Task, progress: Progress | None = None) -> Cell | str:
     """
     with _ONE_AT_A_TIME:
         start = time.perf_counter()
-        threads = torch.get_num_threads()
         try:
-            if task.configuration.family not in IMAGES:
-                torch.set_num_threads(1)  # two are slower than one here, and there is a process a core
             found, source = _run(task, progress)
             return Cell(
                 **vars(task.configuration),
@@ -74,8 +71,6 @@ def run_task(task: Task, progress: Progress | None = None) -> Cell | str:
             )
         except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
             return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
-        finally:
-            torch.set_num_threads(threads)
 
 
 def _run(task: Task, progress: Progress | None) -> tuple[CellScores, str]:

@@ -9,6 +9,7 @@ So a step passes five times over the hidden layer, the largest array by far: pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch import Tensor
 from symloss.corruption import RandomState
 from symloss.labels import is_positive
 from symloss.models import Layers, PerceptronStack, lecun_normal
+from symloss.threads import one_thread
 from symloss.training.first_layer import Batch, features_of
 from symloss.training.objectives import RISKS, Classes, Objective
 
@@ -81,17 +83,18 @@ def train(
     stacked = X.device.type != "cpu" if stacked is None else stacked
     labels = positive.cpu().numpy()
     parts = []
-    for part in [slice(None)] if stacked else [slice(t, t + 1) for t in range(trials)]:
-        generators = [np.random.default_rng(state) for state in random_states[part]]
-        initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
-        stack = PerceptronStack(initial * len(objectives)).to(X.device)
-        optimiser = torch.optim.Adam(
-            [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
-        )
-        # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
-        batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
-        _minimise(stack, optimiser, X[part], batches, objectives, stacked, min(batch_size, n))
-        parts.append(stack)
+    with nullcontext() if stacked else one_thread():
+        for part in [slice(None)] if stacked else [slice(t, t + 1) for t in range(trials)]:
+            generators = [np.random.default_rng(state) for state in random_states[part]]
+            initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
+            stack = PerceptronStack(initial * len(objectives)).to(X.device)
+            optimiser = torch.optim.Adam(
+                [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
+            )
+            # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
+            batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
+            _minimise(stack, optimiser, X[part], batches, objectives, stacked, min(batch_size, n))
+            parts.append(stack)
     if len(parts) == 1:
         return parts[0]
     return PerceptronStack([part.model(j) for j in range(len(objectives)) for part in parts])

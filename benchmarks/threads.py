@@ -1,0 +1,179 @@
+"""Do threads fight? What the library runs by itself, with its default threads and with one, as ratios within one run.
+
+    python benchmarks/threads.py [--rounds 3] [--only WORD] [--demo] [--out FOLDER]
+
+Every job is a process of its own, started with the environment as it is and with ``OMP_NUM_THREADS=1``, in turns; the
+ratio is that of the medians. All is measured twice: on the machine as it is, and beside a neighbor, a process for every
+core that never pauses. Fits are timed without the imports, commands as a whole. ``--demo`` adds ``make demo``.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+N, D = 2000, 36
+GOAL = 1.2
+
+
+def drawn() -> tuple:
+    import numpy as np
+
+    generator = np.random.default_rng(0)
+    y = np.arange(N) % 2
+    X = generator.normal(size=(N, D)) + 0.4 * y[:, None] * (np.arange(D) < 8)
+    return X, np.where(generator.random(N) < 0.3, 1 - y, y)
+
+
+def fit(make: Callable) -> Callable[[], float]:
+    """Time a fit, its scores included, in this process."""
+
+    def seconds() -> float:
+        import symloss as sl
+
+        X, y = drawn()
+        estimator = make(sl)
+        start = time.perf_counter()
+        estimator.fit(X, y).decision_function(X)
+        return time.perf_counter() - start
+
+    return seconds
+
+
+def analyze() -> float:
+    import symloss as sl
+
+    start = time.perf_counter()
+    for name in ("sigmoid", "barrier_hinge", "logistic"):
+        sl.theory.analyze(name)
+    return time.perf_counter() - start
+
+
+def command(*words: str, rows: int = 0) -> Callable[[], float]:
+    """Time a command of the command line; with rows, on a table of so many."""
+
+    def seconds() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            if rows:
+                import numpy as np
+
+                X, y = drawn()
+                header = ",".join([*(f"x{k}" for k in range(D)), "y"])
+                table = np.column_stack([X, y])[:rows]
+                np.savetxt(Path(folder) / "data.csv", table, delimiter=",", header=header, comments="", fmt="%.6g")
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-m", "symloss", *words], cwd=folder, check=True, capture_output=True)
+            return time.perf_counter() - start
+
+    return seconds
+
+
+def demo() -> float:
+    start = time.perf_counter()
+    subprocess.run(["make", "demo"], cwd=Path(__file__).parents[1], check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+JOBS: dict[str, Callable[[], float]] = {
+    **{
+        f"{kind}({loss!r}, {model!r})": fit(lambda sl, k=kind, lo=loss, m=model: getattr(sl, k)(lo, m, random_state=0))
+        for kind in ("BERClassifier", "AUCClassifier")
+        for loss, model in (("logistic", "linear"), ("logistic", "kernel"), ("unhinged", "trees"), ("sigmoid", "mlp"))
+    },
+    "AUCClassifier('sigmoid', a module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network, random_state=0)),
+    "BERClassifierCV()": fit(lambda sl: sl.BERClassifierCV(random_state=0)),
+    "AUCClassifierCV()": fit(lambda sl: sl.AUCClassifierCV(random_state=0)),
+    "AUCClassifierCV(n_jobs=-1)": fit(lambda sl: sl.AUCClassifierCV(random_state=0, n_jobs=-1)),
+    "theory.analyze, three losses": analyze,
+    "symloss fit": command("fit", "data.csv", "--label", "y", "--out", "model", rows=500),
+    "symloss reproduce uci": command("reproduce", "uci", "--datasets", "twonorm", "--trials", "2", "--no-download"),
+    "symloss figures": command("figures", "--out", "figures"),
+}
+
+
+def own_network(features: int):
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(features, 100), nn.ReLU(), nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 1))
+
+
+@contextmanager
+def neighbor(busy: bool) -> Iterator[None]:
+    """Keep every core busy with somebody else's work."""
+    count = os.cpu_count() or 1
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count if busy else 0)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def seconds_of(job: str, one_thread: bool) -> float:
+    environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    if one_thread:
+        environment["OMP_NUM_THREADS"] = "1"
+    run = [sys.executable, __file__, "--job", job]
+    return float(subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def measure(job: str, busy: bool, rounds: int) -> tuple[float, float]:
+    """Return the median seconds with default threads and with one, in turns."""
+    with neighbor(busy):
+        pairs = [(seconds_of(job, False), seconds_of(job, True)) for _ in range(rounds)]
+    first, second = zip(*pairs, strict=True)
+    return statistics.median(first), statistics.median(second)
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="jobs whose name holds this")
+    parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    jobs = {**JOBS, **({"make demo": demo} if options.demo or options.job else {})}
+    if options.job:
+        print(jobs[options.job]())
+        return
+    import torch
+
+    head = (
+        f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, PyTorch {torch.__version__}; "
+        f"medians of {options.rounds} rounds."
+    )
+    lines = [head, "", "| | seconds, idle | ratio | seconds, beside a neighbor | ratio |", "|---|---|---|---|---|"]
+    print("\n".join(lines), flush=True)
+    worst = 0.0
+    for job in (job for job in jobs if options.only in job):
+        cells = []
+        for busy in (False, True):
+            default, one = measure(job, busy, options.rounds)
+            worst = max(worst, default / one)
+            cells += [f"{default:.2f}", f"{default / one:.2f}"]
+        lines.append(f"| {job} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    lines += ["", f"The largest ratio is {worst:.2f}; the goal is at most {GOAL}."]
+    print("\n".join(lines[-2:]))
+    if options.out:
+        (options.out / "threads.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Threads that do not fight: one, unless a step of the work is large enough for several to pay.
+
+PyTorch, OpenBLAS and scikit-learn have threads of their own, which wait for each other at the end of every operation.
+Where an operation takes microseconds, the waiting takes longer than the work, and far longer where another program
+keeps a core busy. So what the library runs itself, it runs on one thread; several candidates or cells at a time are for
+``n_jobs``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import ThreadpoolController
+
+_WORTH_SHARING = 2e9  # multiplications in a step: about 0.1 s, from which several threads pay beside a neighbor too
+
+
+def threads_for(multiplications: float) -> AbstractContextManager[None]:
+    """Return a context that works on one thread, unless one step of the work is large.
+
+    Parameters
+    ----------
+    multiplications : float
+        In one step of the work, after which threads wait for each other.
+
+    Examples
+    --------
+    >>> with threads_for(1e6):
+    ...     torch.get_num_threads()
+    1
+    """
+    return one_thread() if multiplications < _WORTH_SHARING else nullcontext()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch, OpenMP and BLAS use one thread in this block, and as many as before after it.
+
+    OpenMP, and PyTorch with it, is limited for the calling thread alone. OpenBLAS can only be limited for the whole
+    process: other threads that use it meanwhile have one thread, too, until the last such block ends.
+
+    Examples
+    --------
+    >>> before = torch.get_num_threads()
+    >>> with one_thread():
+    ...     torch.get_num_threads()
+    1
+    >>> torch.get_num_threads() == before
+    True
+    """
+    torch.get_num_threads()  # when a thread first uses PyTorch, it sets OpenMP's number: now, rather than in the block
+    with _BLAS, _mkl_on_one_thread(), _libraries("openmp").limit(limits=1):
+        yield
+
+
+class _BlasOnOneThread:
+    """Limits BLAS from the first block that is entered to the last that is left, in whatever threads they are."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._before: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._before = [(library, library.num_threads) for library in _libraries("blas").lib_controllers]
+                self._set([(library, 1) for library, _ in self._before])
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._set(self._before)
+
+    @staticmethod
+    def _set(numbers: list[tuple[Any, int]]) -> None:
+        for library, number in numbers:
+            library.set_num_threads(number)
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread()  # else no other thread could set it, as long as this one lives
+
+
+_BLAS = _BlasOnOneThread()
+
+
+@contextmanager
+def _mkl_on_one_thread() -> Iterator[None]:
+    """Limit PyTorch's own MKL for the calling thread: after ``torch.set_num_threads`` it does not follow OpenMP."""
+    limit = _mkl_limit()
+    if limit is None:
+        yield
+        return
+    before = limit(1)
+    try:
+        yield
+    finally:
+        limit(before)
+
+
+@cache
+def _mkl_limit() -> Callable[[int], int] | None:
+    """Return MKL's function that sets a thread's own number of threads and returns the last one; 0 is none."""
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        found: Callable[[int], int] = ctypes.CDLL(str(library)).MKL_Set_Num_Threads_Local
+    except (OSError, AttributeError):  # another system, or a PyTorch with another BLAS
+        return None
+    return found
+
+
+def _libraries(user_api: str) -> ThreadpoolController:
+    """Return the libraries of a kind that have threads; a limit restores all that it is given, of whatever kind."""
+    return _loaded(len(sys.modules)).select(user_api=user_api)
+
+
+@lru_cache(maxsize=1)
+def _loaded(modules: int) -> ThreadpoolController:  # noqa: ARG001
+    """Return all libraries that have threads, looked up again once modules, and libraries with them, are imported."""
+    return ThreadpoolController()
+
+
+__all__ = ["one_thread", "threads_for"]
