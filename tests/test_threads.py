@@ -54,6 +54,7 @@ def test_one_thread_within_and_as_many_as_before_after():
 
 PRODUCTS = """
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,7 @@ A = np.random.default_rng(0).normal(size=(900, 900))
 for matrix in (torch.from_numpy(A), A):
     products(matrix)
     with one_thread():
+        time.sleep(0.5)  # threads that have nothing to do wait awake for a while
         one = products(matrix)
     print(one, products(matrix))
 """
