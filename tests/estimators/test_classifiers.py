@@ -68,6 +68,22 @@ def test_linear_scores_are_the_minimiser_of_a_convex_loss(noisy, risk, name):
             assert objective(coef + step[:4], intercept + float(step[4])) >= found - 1e-9
 
 
+@pytest.mark.parametrize("kind", [BERClassifier, AUCClassifier])
+def test_linear_scores_of_features_far_from_zero_keep_their_digits(noisy, kind):
+    """Seconds since 1970, and a feature that varies by a hundredth: products with them would cancel to five digits."""
+    whole = np.round(noisy[0] * 64) / 64  # so that adding and subtracting are exact
+    near = whole * np.where(np.arange(20) == 3, 2.0**-7, 1.0)
+    far = near + 2.0**31
+    assert ((far - 2.0**31) == near).all()
+    expected = kind("logistic", alpha=0.1, threshold=0.0).fit(near, noisy[1])
+    found = kind("logistic", alpha=0.1, threshold=0.0).fit(far, noisy[1])
+    scores = expected.decision_function(near)
+    np.testing.assert_allclose(found.decision_function(far), scores, atol=1e-6 * scores.std())
+    np.testing.assert_allclose(found.decision_function(sparse.csr_matrix(far)), scores, atol=1e-2 * scores.std())
+    warm = kind("logistic", alpha=0.1, threshold=0.0, warm_start=True).fit(far, noisy[1]).fit(far, noisy[1])
+    np.testing.assert_allclose(warm.decision_function(far), scores, atol=1e-5 * scores.std())
+
+
 def test_the_unhinged_linear_model_is_the_difference_of_the_class_means(noisy):
     X, y = noisy[:2]
     model = AUCClassifier(alpha=0.5, threshold=0.0).fit(X, y).scorer_

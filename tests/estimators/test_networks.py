@@ -61,6 +61,40 @@ def test_the_score_is_the_mean_of_the_networks(noisy):
     np.testing.assert_allclose(fitted.decision_function(X), alone.detach().numpy(), atol=1e-5)
 
 
+def test_a_score_does_not_depend_on_the_batch(noisy):
+    X, y = noisy[0][:200], noisy[1][200:400]
+    fitted = AUCClassifier(**{**FAST, "epochs": 2}).fit(X, y)
+    together = fitted.decision_function(X)
+    alone = np.concatenate([fitted.decision_function(point[None]) for point in X])
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(alone, together, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(fitted.decision_function(X[order]), together[order], rtol=1e-12, atol=1e-14)
+
+
+class Shapes(nn.Module):
+    """A network that notes the shape of what it is given."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.layer = nn.Linear(d, 1)
+        self.seen = set()
+
+    def forward(self, X):
+        self.seen.add(tuple(X.shape))
+        return self.layer(X)
+
+
+def test_networks_of_ones_own_always_score_as_many_points_at_a_time(noisy):
+    X, y = noisy[:2]
+    fitted = AUCClassifier("sigmoid", Shapes(20), epochs=1, threshold=0.0).fit(X, y)
+    (network,) = fitted.scorer_.networks.networks
+    expected = ((X - X.mean(0)) / X.std(0)) @ network.layer.weight[0].detach().numpy() + network.layer.bias.item()
+    network.seen.clear()
+    for n in (1, 3, 64, 65, 500):
+        np.testing.assert_allclose(fitted.decision_function(X[:n]), expected[:n], rtol=1e-4, atol=1e-5)
+    assert len(network.seen) == 1
+
+
 def test_early_stopping_returns_to_the_best_epoch_on_labels_held_out(noisy):
     X, y = noisy[:2]
     long = {**FAST, "epochs": 60, "learning_rate": 0.02, "early_stopping": True, "validation_fraction": 0.3}

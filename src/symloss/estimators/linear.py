@@ -131,10 +131,14 @@ def fit_linear(
     True
     """
     standard = Standard.of(X, weight)
-    first = None if start is None else (start.coef * standard.scale, float(start.scores(standard.mean[None])[0]))
     origin = standard.mean if isinstance(X, np.ndarray) and standard.is_far_from_zero else None
     if origin is not None:
-        X, standard = X - origin, Standard(np.zeros_like(origin), standard.scale)
+        X = X - origin
+        standard = Standard.of(X, weight)  # again: the mean of large numbers was not exact
+    first = None
+    if start is not None:
+        there = start.scores(np.zeros((1, X.shape[1])) if origin is None else origin[None])[0]
+        first = start.coef * standard.scale, float(there + standard.mean @ start.coef)
     with one_thread():
         weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
     coef = weights / standard.scale
