@@ -54,7 +54,6 @@ def test_one_thread_within_and_as_many_as_before_after():
 
 PRODUCTS = """
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +69,7 @@ def ticks():
 
 def products(matrix):
     before = ticks()
-    for _ in range(15):
+    for _ in range(40):
         matrix @ matrix
     return ticks() - before
 
@@ -80,7 +79,6 @@ A = np.random.default_rng(0).normal(size=(900, 900))
 for matrix in (torch.from_numpy(A), A):
     products(matrix)
     with one_thread():
-        time.sleep(0.5)  # threads that have nothing to do wait awake for a while
         one = products(matrix)
     print(one, products(matrix))
 """
@@ -95,8 +93,8 @@ def test_products_are_done_by_the_calling_thread():
         [sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, check=True
     ).stdout
     ticks = np.array([line.split() for line in found.splitlines()], dtype=int)
-    assert (ticks[:, 0] <= 2).all()
-    assert (ticks[:, 1] > 10).all()
+    assert ticks.shape == (2, 2)
+    assert (4 * ticks[:, 0] < ticks[:, 1]).all()  # a few at first, since threads without work wait awake for a while
 
 
 def test_an_error_restores_them_too():
