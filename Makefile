@@ -5,18 +5,19 @@ BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # One process for every core, at most eight, and one thread each.
-TESTS = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal -m "not gpu and not cluster"
-# Where numbers meet: the settings make a processor round as others do.
-NUMERICAL = tests/convolutional tests/estimators tests/paper/test_experiment.py tests/test_boosting.py \
-  tests/test_documentation.py tests/test_losses.py tests/test_metrics.py tests/test_models.py tests/test_pairwise.py \
-  tests/test_risks.py tests/test_theory.py tests/test_threads.py tests/test_training.py src
+PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
+# Where numbers meet: what the settings below could change.
+NUMERICAL = -m "not gpu and not browser" tests/convolutional tests/estimators tests/paper/test_experiment.py \
+  tests/test_boosting.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py tests/test_models.py \
+  tests/test_pairwise.py tests/test_risks.py tests/test_theory.py tests/test_training.py src
 
-.PHONY: demo test test-processors test-clusters test-gpu lint format bench docs dist clean help
+.PHONY: demo test test-processors test-pages test-clusters test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments with their page (into demo/)"
 	@echo "make test   the tests        make test-processors  those of numbers, rounded as other processors do"
+	@echo "                             make test-pages       those that open pages in Chromium"
 	@echo "                             make test-clusters    those that kill workers of Dask and Ray"
 	@echo "                             make test-gpu         those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
@@ -50,7 +51,17 @@ demo: $(VENV)/.core
 	@echo "open demo/report.html"
 
 test: $(VENV)/.test
-	$(TESTS)
+	$(PYTEST) -m "not gpu and not cluster and not browser"
+
+# Each line lets PyTorch, MKL, oneDNN, NumPy and OpenBLAS use the instructions of another processor.
+test-processors: $(VENV)/.test
+	ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE $(PYTEST) $(NUMERICAL) --deselect tests/test_risks.py::test_under_inductor
+	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NUMERICAL)
+	NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" OPENBLAS_CORETYPE=Nehalem $(PYTEST) $(NUMERICAL)
+	OMP_NUM_THREADS=2 $(PYTEST) $(NUMERICAL)
+
+test-pages: $(VENV)/.test
+	$(PYTEST) -m browser tests/report
 
 test-clusters: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m cluster tests/machines

@@ -20,6 +20,13 @@ ARGUMENTS = [
 ]
 
 
+def pytest_collection_modifyitems(items):
+    """Mark what needs the browser, which ``make test-pages`` runs."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def browser():
     executable = shutil.which("chromium")
