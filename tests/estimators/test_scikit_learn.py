@@ -24,15 +24,13 @@ ESTIMATORS = [
     AUCClassifier(model="trees", n_estimators=10, min_samples_leaf=2),
     BERClassifier("logistic", model="kernel"),
     AUCClassifier(model="kernel"),
-    BERClassifierCV(POOL, cv=3),
-    AUCClassifierCV(POOL[1:], cv=3),
+    BERClassifierCV(POOL, cv=2),
+    AUCClassifierCV(POOL[1:], cv=2),
 ]
 
 
-NETWORKS = [
-    BERClassifier(model="mlp", hidden_units=20, n_seeds=2),
-    AUCClassifier(model="mlp", hidden_units=20, n_seeds=2),
-]
+QUICK = {"hidden_units": 20, "n_seeds": 2, "epochs": 10, "learning_rate": 0.01, "cv": 2}
+NETWORKS = [BERClassifier(model="mlp", **QUICK), AUCClassifier(model="mlp", **QUICK)]
 # Where the risk gives the intercept no gradient, Adam makes 1e-5 of its rounding errors: see test_networks for weights.
 WEIGHTS_TO_ROUNDING = {"check_sample_weight_equivalence_on_dense_data": "equal to 1e-3, not to 1e-7"}
 

@@ -19,7 +19,7 @@ from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
 from symloss.models import PerceptronStack, lecun_normal
-from symloss.threads import threads_for
+from symloss.threads import one_thread, threads_for
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -220,7 +220,7 @@ def fit_networks(
 @torch.no_grad()
 def _multiplications(networks: nn.Module, points: Tensor) -> float:
     """Count the multiplications that scoring these points takes."""
-    with FlopCounterMode(display=False) as counter:
+    with one_thread(), FlopCounterMode(display=False) as counter:
         networks(points)
     return float(counter.get_total_flops()) / 2  # a multiplication and an addition
 
