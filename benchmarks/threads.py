@@ -1,10 +1,10 @@
 """Do threads fight? What the library runs by itself, with its default threads and with one, as ratios within one run.
 
-    python benchmarks/threads.py [--rounds 3] [--only WORD] [--demo] [--out FOLDER]
+    python benchmarks/threads.py [--rounds 3] [--only WORD] [--out FOLDER]
 
 Every job is a process of its own, started with the environment as it is and with ``OMP_NUM_THREADS=1``, in turns; the
 ratio is that of the medians. All is measured twice: on the machine as it is, and beside a neighbor, a process for every
-core that never pauses. Fits are timed without the imports, commands as a whole. ``--demo`` adds ``make demo``.
+core that never pauses. Fits are timed without the imports, commands as a whole.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from pathlib import Path
 
 N, D = 2000, 36
 GOAL = 1.2
+SETTINGS = {"random_state": 0, "epochs": 10}
 
 
 def drawn() -> tuple:
@@ -85,18 +86,18 @@ def demo() -> float:
 
 JOBS: dict[str, Callable[[], float]] = {
     **{
-        f"{kind}({loss!r}, {model!r})": fit(lambda sl, k=kind, lo=loss, m=model: getattr(sl, k)(lo, m, random_state=0))
+        f"{kind}({loss!r}, {model!r})": fit(lambda sl, k=kind, lo=loss, m=model: getattr(sl, k)(lo, m, **SETTINGS))
         for kind in ("BERClassifier", "AUCClassifier")
         for loss, model in (("logistic", "linear"), ("logistic", "kernel"), ("unhinged", "trees"), ("sigmoid", "mlp"))
     },
-    "AUCClassifier('sigmoid', a module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network, random_state=0)),
+    "AUCClassifier('sigmoid', a module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network, **SETTINGS)),
     "BERClassifierCV()": fit(lambda sl: sl.BERClassifierCV(random_state=0)),
     "AUCClassifierCV()": fit(lambda sl: sl.AUCClassifierCV(random_state=0)),
     "AUCClassifierCV(n_jobs=-1)": fit(lambda sl: sl.AUCClassifierCV(random_state=0, n_jobs=-1)),
     "theory.analyze, three losses": analyze,
     "symloss fit": command("fit", "data.csv", "--label", "y", "--out", "model", rows=500),
     "symloss reproduce uci": command("reproduce", "uci", "--datasets", "twonorm", "--trials", "2", "--no-download"),
-    "symloss figures": command("figures", "--out", "figures"),
+    "make demo": demo,
 }
 
 
@@ -146,13 +147,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="jobs whose name holds this")
-    parser.add_argument("--demo", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    jobs = {**JOBS, **({"make demo": demo} if options.demo or options.job else {})}
     if options.job:
-        print(jobs[options.job]())
+        print(JOBS[options.job]())
         return
     import torch
 
@@ -163,7 +162,7 @@ def main() -> None:
     lines = [head, "", "| | seconds, idle | ratio | seconds, beside a neighbor | ratio |", "|---|---|---|---|---|"]
     print("\n".join(lines), flush=True)
     worst = 0.0
-    for job in (job for job in jobs if options.only in job):
+    for job in (job for job in JOBS if options.only in job):
         cells = []
         for busy in (False, True):
             default, one = measure(job, busy, options.rounds)

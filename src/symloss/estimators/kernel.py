@@ -33,10 +33,10 @@ class KernelScores(NamedTuple):
     dual: Array
     intercept: float
 
+    @one_thread()
     def scores(self, X: Array) -> Array:
         """Return the scores of the rows of X."""
-        with one_thread():
-            parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
+        parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
         return np.concatenate(parts) + self.intercept
 
     def _block(self, X: Array) -> Array:
@@ -83,6 +83,7 @@ class KernelFeatures:
         return np.asarray(self._nystroem.transform(self._standard.apply(self._X[rows])))
 
 
+@one_thread()
 def fit_kernel(
     X: Array,
     positive: NDArray[np.bool_],
@@ -127,15 +128,12 @@ def fit_kernel(
         landmarks = standard.apply(_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
     else:
         standard, gamma, landmarks = start.standard, start.gamma, start.landmarks
-    with one_thread():
-        nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
-        root = nystroem.normalization_
-        first = (
-            None
-            if start is None
-            else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
-        )
-        weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
+    nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
+    root = nystroem.normalization_
+    first = (
+        None if start is None else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
+    )
+    weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
     return KernelScores(standard, gamma, nystroem.components_, root.T @ weights, bias)
 
 

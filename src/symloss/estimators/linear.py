@@ -66,6 +66,7 @@ class LinearScores(NamedTuple):
     intercept: float
     origin: Array | None = None
 
+    @one_thread()
     def scores(self, X: Any) -> Array:
         """Return the scores of the rows of X."""
         if self.origin is None:
@@ -104,6 +105,7 @@ class StandardFeatures(NamedTuple):
         return np.asarray((self.X.T @ by_scores - self.standard.mean * by_scores.sum()) / self.standard.scale)
 
 
+@one_thread()
 def fit_linear(
     X: Any, positive: NDArray[np.bool_], weight: Array, penalised: Penalised, start: LinearScores | None = None
 ) -> LinearScores:
@@ -139,8 +141,7 @@ def fit_linear(
     if start is not None:
         there = start.scores(np.zeros((1, X.shape[1])) if origin is None else origin[None])[0]
         first = start.coef * standard.scale, float(there + standard.mean @ start.coef)
-    with one_thread():
-        weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
+    weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
     coef = weights / standard.scale
     return LinearScores(coef, bias - float(standard.mean @ coef), origin)
 

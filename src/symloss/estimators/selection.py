@@ -164,6 +164,7 @@ class _ClassifierCV(BinaryClassifier):
         if self.pi is not None and self.pi_prime is not None:
             self.clean_score_ = self._clean(scores - self.threshold_, positive, weight, self.pi, self.pi_prime)
 
+    @one_thread()
     def _results(self, names: list[str], scores: Array, data: Training, folds: Folds) -> dict[str, Any]:
         by_fold = np.array(
             [

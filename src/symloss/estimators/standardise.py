@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
+from symloss.threads import one_thread
+
 Array = NDArray[np.float64]
 _BLOCK = 2**20  # numbers that are worked on at a time
 _FAR = 1e4  # deviations: products with a mean farther from 0 lose more than four of their sixteen digits
@@ -28,6 +30,7 @@ class Standard(NamedTuple):
     scale: Array
 
     @classmethod
+    @one_thread()
     def of(cls, X: Any, weight: Array) -> Standard:
         """Measure the features of an array, or of a sparse matrix, which stays sparse."""
         if isinstance(X, np.ndarray):
