@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from symloss.threads import one_thread, threads_for
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _BLOCK = 64  # points that are scored together
+_FOR_A_POINT: WeakKeyDictionary[nn.Module, float] = WeakKeyDictionary()  # multiplications
 
 
 class Ensemble(nn.Module):
@@ -71,11 +73,12 @@ class NetworkScores(NamedTuple):
         perceptrons score in float64.
         """
         networks, dtype = self.networks, torch.float32
-        if isinstance(networks, PerceptronStack):
-            networks, dtype = copy.deepcopy(networks).double(), torch.float64
         device = next(networks.parameters()).device
+        work = _multiplications(networks, torch.zeros(_BLOCK, X.shape[1], device=device))
+        if isinstance(networks, PerceptronStack) and device.type != "mps":  # which has no float64
+            networks, dtype = copy.deepcopy(networks).double(), torch.float64
         scores = np.empty(len(X))
-        with threads_for(_multiplications(networks, torch.zeros(_BLOCK, X.shape[1], dtype=dtype, device=device))):
+        with threads_for(work):
             for start in range(0, len(X), _BLOCK):
                 standard = self.standard.apply(X[start : start + _BLOCK])
                 block = torch.zeros(_BLOCK, X.shape[1], dtype=dtype)
@@ -219,10 +222,12 @@ def fit_networks(
 
 @torch.no_grad()
 def _multiplications(networks: nn.Module, points: Tensor) -> float:
-    """Count the multiplications that scoring these points takes."""
-    with one_thread(), FlopCounterMode(display=False) as counter:
-        networks(points)
-    return float(counter.get_total_flops()) / 2  # a multiplication and an addition
+    """Return how many multiplications scoring these points takes, counted once for a network."""
+    if networks not in _FOR_A_POINT:
+        with one_thread(), FlopCounterMode(display=False) as counter:
+            networks(points)
+        _FOR_A_POINT[networks] = counter.get_total_flops() / 2 / len(points)  # with a multiplication goes an addition
+    return _FOR_A_POINT[networks] * len(points)
 
 
 class _BestEpoch:
