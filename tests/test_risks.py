@@ -322,9 +322,8 @@ def test_under_compile(module, name):
 
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_under_inductor(tmp_path, monkeypatch):
-    monkeypatch.setenv(
-        "TORCHINDUCTOR_CACHE_DIR", str(tmp_path)
-    )  # else what was compiled for other instructions is used
+    # What is in the usual folder may have been compiled for other instructions.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     loss = sl.BERLoss("sigmoid")
     scores, target = torch.randn(16, requires_grad=True), torch.arange(16) % 2
     value = torch.compile(loss)(scores, target)

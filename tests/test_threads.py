@@ -5,18 +5,24 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import ThreadpoolController, threadpool_info
 from torch import nn
 
 import symloss as sl
-from symloss.estimators import networks, selection
+from symloss import threads
+from symloss.estimators import kernel, linear, networks, selection, standardise
+from symloss.paper import experiment
 from symloss.threads import one_thread, threads_for
+from symloss.training import Objective, train
 
 
 def numbers():
@@ -93,12 +99,12 @@ for matrix in (torch.from_numpy(A), A):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux does")
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core has one thread")
+@pytest.mark.skipif(len(getattr(os, "sched_getaffinity", set)(0)) < 2, reason="one core has one thread")
 def test_products_are_done_by_the_calling_thread():
     """By the CPU time that other threads of the process take, in hundredths of a second."""
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     found = subprocess.run(
-        [sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, check=True, timeout=120
     ).stdout
     ticks = np.array([line.split() for line in found.splitlines()], dtype=int)
     assert ticks.shape == (2, 2)
@@ -138,6 +144,76 @@ def test_blocks_of_many_threads_that_overlap():
     assert in_new_thread(torch.get_num_threads) == 3
 
 
+def test_a_limit_of_another_thread_that_ends_meanwhile_is_not_kept():
+    """scikit-learn limits BLAS to one thread in some of its loops."""
+    before = numbers()
+    blas = ThreadpoolController().select(user_api="blas")
+    limited = in_new_thread(lambda: blas.limit(limits=1))
+    with one_thread():
+        in_new_thread(limited.restore_original_limits)
+    assert numbers() == before
+
+
+class OfEachThread:
+    """A library whose number of threads every thread has for itself, such as an OpenBLAS with OpenMP."""
+
+    user_api, internal_api, threading_layer, prefix, filepath = "blas", "openblas", "openmp", "libopenblas", "there"
+
+    def __init__(self):
+        self._numbers = threading.local()
+
+    @property
+    def num_threads(self):
+        return getattr(self._numbers, "now", 8)
+
+    def set_num_threads(self, number):
+        self._numbers.now = number
+
+    def info(self, **_):
+        return {"user_api": "blas", "prefix": self.prefix, "filepath": self.filepath, "num_threads": self.num_threads}
+
+
+def test_libraries_with_a_number_for_each_thread(monkeypatch):
+    library = OfEachThread()
+    controller = ThreadpoolController()
+    controller.lib_controllers.append(library)
+    monkeypatch.setattr(threads, "_loaded", lambda modules: controller)
+    inside = threading.Barrier(2)
+
+    def work(k):
+        with one_thread():
+            inside.wait(30)
+            found = library.num_threads
+            inside.wait(30)
+        return found, library.num_threads
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, range(2))) == [(1, 8)] * 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_is_in_no_block():
+    blas = ThreadpoolController().select(user_api="blas")
+    before = blas.info()
+    inside, left = threading.Event(), threading.Event()
+
+    def work():
+        with one_thread():
+            inside.set()
+            left.wait(30)
+
+    other = threading.Thread(target=work)
+    other.start()
+    inside.wait(30)
+    child = os.fork()
+    if not child:
+        os._exit(0 if blas.info() == before and not threads._SHARED._blocks else 1)
+    left.set()
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_only_large_steps_are_shared():
     with threads_for(1e6):
         assert torch.get_num_threads() == 1
@@ -170,17 +246,14 @@ def test_networks_are_on_several_threads_if_large(monkeypatch, worth, threads):
     monkeypatch.setattr("symloss.threads._WORTH_SHARING", worth)
     spy = Spy(20)
     fitted = sl.AUCClassifier(model=lambda d: spy, n_seeds=1, epochs=2, threshold=0.0).fit(*drawn())
-    assert spy.seen[1:] == [threads] * 2  # the first time, its multiplications are counted
+    assert spy.seen == [threads] * 2
     spy.seen.clear()
     fitted.decision_function(drawn()[0])
     assert spy.seen == [threads]
 
 
-def test_multiplications_are_those_of_the_products():
-    spy = Spy(20)
-    assert networks._multiplications(spy, torch.zeros(7, 5)) == 7 * (5 * 20 + 20)
-    assert networks._multiplications(spy, torch.zeros(14, 5)) == 14 * (5 * 20 + 20)
-    assert len(spy.seen) == 1
+def test_multiplications_are_points_times_parameters():
+    assert networks._multiplications(nn.Linear(5, 20), 7) == 7 * (5 * 20 + 20)
 
 
 @pytest.mark.parametrize("model", ["linear", "kernel"])
@@ -194,6 +267,53 @@ def test_linear_and_kernel_models_are_fitted_on_one_thread(monkeypatch, model):
     monkeypatch.setattr("symloss.estimators.linear.auc_risk", risk)
     sl.AUCClassifier("logistic", model, threshold=0.0).fit(*drawn())
     assert set(seen) == {1}
+
+
+class Coefficients:
+    """Coefficients that note the number of threads when they are multiplied."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __rmatmul__(self, X):
+        self.seen.append(torch.get_num_threads())
+        return np.zeros(len(X))
+
+
+def noting(seen, function):
+    def noted(*args, **options):
+        seen.append(torch.get_num_threads())
+        return function(*args, **options)
+
+    return noted
+
+
+def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
+    seen: list[int] = []
+    linear.LinearScores(Coefficients(seen), 0.0).scores(np.zeros((2, 1)))
+    for module, name in ((standardise, "blocks"), (kernel, "rbf_kernel"), (selection, "auc_parts")):
+        monkeypatch.setattr(module, name, noting(seen, getattr(module, name)))
+    X, y = drawn()
+    standardise.Standard.of(X, np.ones(len(X)))
+    fitted = sl.AUCClassifier("logistic", "kernel", threshold=0.0).fit(X, y)
+    fitted.decision_function(X)
+    selection.AUCClassifierCV([("linear", sl.AUCClassifier())], cv=2).fit(X, y)
+    assert len(seen) > 5
+    assert set(seen) == {1}
+
+
+def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch):
+    seen: list[int] = []
+    monkeypatch.setattr("symloss.training._minimise", noting(seen, sys.modules["symloss.training"]._minimise))
+    monkeypatch.setattr(experiment, "_score", noting(seen, experiment._score))
+    X, y = drawn(200)
+    quick = experiment.Settings(epochs=1, n_positive=20, n_negative=20, n_test=20)
+    experiment.run_cell(X, np.where(y, 1, -1), 0.8, 0.3, [sl.Sigmoid()], ["auc"], trials=1, settings=quick)
+    signs = torch.tensor([[1, -1] * 5])
+    train(torch.zeros(1, 10, 2), signs, [Objective("auc", sl.Sigmoid())], [0], epochs=1)
+    assert seen == [1, 1, 1]
 
 
 class Boosting(HistGradientBoostingClassifier):
@@ -217,3 +337,5 @@ def test_scikit_learns_candidates_are_fitted_on_one_thread_and_others_are_left_a
     selection.AUCClassifierCV(pool, cv=2, random_state=0).fit(*drawn())
     assert Boosting.seen == [{1}] * 3
     assert numbers() == before
+    assert isinstance(selection._threads_of(make_pipeline(Boosting(), sl.AUCClassifier())), nullcontext)
+    assert not isinstance(selection._threads_of(make_pipeline(StandardScaler(), Boosting())), nullcontext)

@@ -1,4 +1,4 @@
-"""Threads that do not fight: one, unless a step of the work is large enough for several to pay.
+"""Threads that do not fight: one, unless products are large enough for several to pay.
 
 PyTorch, OpenBLAS and scikit-learn have threads of their own, which wait for each other at the end of every operation.
 Where an operation takes microseconds, the waiting takes longer than the work, and far longer where another program
@@ -9,6 +9,7 @@ keeps a core busy. So what the library runs itself, it runs on one thread; sever
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,16 +21,16 @@ from typing import Any
 import torch
 from threadpoolctl import ThreadpoolController
 
-_WORTH_SHARING = 2e9  # multiplications in a step: about 0.1 s, from which several threads pay beside a neighbor too
+_WORTH_SHARING = 2e9  # multiplications, from which several threads pay (the last fit of benchmarks/threads.py)
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
-    """Return a context that works on one thread, unless one step of the work is large.
+    """Return a context that works on one thread, unless the products of the work are large.
 
     Parameters
     ----------
     multiplications : float
-        In one step of the work, after which threads wait for each other.
+        In scoring one batch.
 
     Examples
     --------
@@ -44,8 +45,8 @@ def threads_for(multiplications: float) -> AbstractContextManager[None]:
 def one_thread() -> Iterator[None]:
     """Let PyTorch, OpenMP and BLAS use one thread in this block, and as many as before after it.
 
-    OpenMP, and PyTorch with it, is limited for the calling thread alone. OpenBLAS can only be limited for the whole
-    process: other threads that use it meanwhile have one thread, too, until the last such block ends.
+    All are limited for the calling thread alone, but for libraries that have one number for the whole process, such as
+    the OpenBLAS of NumPy's wheels: with these, other threads have one thread too, until the last such block ends.
 
     Examples
     --------
@@ -57,22 +58,47 @@ def one_thread() -> Iterator[None]:
     True
     """
     torch.get_num_threads()  # when a thread first uses PyTorch, it sets OpenMP's number: now, rather than in the block
-    with _BLAS, _mkl_on_one_thread(), _libraries("openmp").limit(limits=1):
+    libraries = _loaded(len(sys.modules))
+    of_threads = libraries.select(
+        filepath=[each.filepath for each in libraries.lib_controllers if not _is_shared(each)]
+    )
+    with _SHARED, _mkl_on_one_thread(), of_threads.limit(limits=1):
         yield
 
 
-class _BlasOnOneThread:
-    """Limits BLAS from the first block that is entered to the last that is left, in whatever threads they are."""
+def _is_shared(library: Any) -> bool:
+    """Whether a library has one number of threads for the whole process."""
+    if library.prefix == "vcomp":
+        return True
+    return library.internal_api in ("openblas", "blis") and library.threading_layer != "openmp"
+
+
+class _SharedOnOneThread:
+    """Limits these from the first block that is entered to the last that is left, in whatever threads they are."""
 
     def __init__(self) -> None:
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._restore_after_fork)
+
+    def _forget(self) -> None:
         self._lock = threading.Lock()
         self._blocks = 0
         self._before: list[tuple[Any, int]] = []
 
+    def _restore_after_fork(self) -> None:
+        """Leave the blocks of threads that a forked process does not have."""
+        before = self._before
+        self._forget()
+        self._set(before)
+
     def __enter__(self) -> None:
         with self._lock:
             if not self._blocks:
-                self._before = [(library, library.num_threads) for library in _libraries("blas").lib_controllers]
+                shared = filter(_is_shared, _loaded(len(sys.modules)).lib_controllers)
+                numbers = [(library, library.num_threads) for library in shared]
+                # A 1 may be somebody else's limit, which will end: it is not restored.
+                self._before = [(library, number) for library, number in numbers if number > 1]
                 self._set([(library, 1) for library, _ in self._before])
             self._blocks += 1
 
@@ -81,6 +107,7 @@ class _BlasOnOneThread:
             self._blocks -= 1
             if not self._blocks:
                 self._set(self._before)
+                self._before = []
 
     @staticmethod
     def _set(numbers: list[tuple[Any, int]]) -> None:
@@ -90,7 +117,7 @@ class _BlasOnOneThread:
                 library.clear_controlling_thread()  # else no other thread could set it, as long as this one lives
 
 
-_BLAS = _BlasOnOneThread()
+_SHARED = _SharedOnOneThread()
 
 
 @contextmanager
@@ -116,11 +143,6 @@ def _mkl_limit() -> Callable[[int], int] | None:
     except (OSError, AttributeError):  # another system, or a PyTorch with another BLAS
         return None
     return found
-
-
-def _libraries(user_api: str) -> ThreadpoolController:
-    """Return the libraries of a kind that have threads; a limit restores all that it is given, of whatever kind."""
-    return _loaded(len(sys.modules)).select(user_api=user_api)
 
 
 @lru_cache(maxsize=1)

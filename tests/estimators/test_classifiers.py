@@ -79,7 +79,7 @@ def test_linear_scores_of_features_far_from_zero_keep_their_digits(noisy, kind):
     found = kind("logistic", alpha=0.1, threshold=0.0).fit(far, noisy[1])
     scores = expected.decision_function(near)
     np.testing.assert_allclose(found.decision_function(far), scores, atol=1e-6 * scores.std())
-    np.testing.assert_allclose(found.decision_function(sparse.csr_matrix(far)), scores, atol=1e-2 * scores.std())
+    np.testing.assert_allclose(found.decision_function(sparse.csr_matrix(far)), scores, atol=2e-4 * scores.std())
     warm = kind("logistic", alpha=0.1, threshold=0.0, warm_start=True).fit(far, noisy[1]).fit(far, noisy[1])
     np.testing.assert_allclose(warm.decision_function(far), scores, atol=1e-5 * scores.std())
 

@@ -94,6 +94,16 @@ def test_every_model_predicts_the_same_to_the_last_bit(data, tmp_path, kind, mod
     assert again.get_params() == estimator.get_params()
 
 
+@pytest.mark.parametrize("offset", [0.0, 1.7e9])
+def test_linear_models_of_features_far_from_zero(data, tmp_path, offset):
+    X, y = data[0] + offset, data[1]
+    estimator = BERClassifier("logistic", **FAST).fit(X, y)
+    again = there_and_back(estimator, tmp_path)
+    np.testing.assert_array_equal(estimator.decision_function(X), again.decision_function(X))
+    # Where there is no origin, the folder can be read by versions that know of none.
+    assert ('"origin"' in (tmp_path / "model" / "model.json").read_text()) == (offset > 0)
+
+
 @pytest.mark.parametrize("loss", ["logistic", sl.Squared(), sl.BarrierHinge(b=10, r=1.5), sl.Sigmoid])
 def test_losses_and_probabilities(data, tmp_path, loss):
     X, y = data

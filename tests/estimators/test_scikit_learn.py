@@ -55,7 +55,7 @@ def _counts_rows(estimator):
 
 @pytest.fixture
 def small_pool(monkeypatch):
-    """The default pool with few trees and one of each family: families, losses and limits are what is checked."""
+    """The default pool with few trees, and of each family the last: families, losses and limits are checked."""
     whole = selection.default_candidates
 
     def small(kind, X, random_state=None):

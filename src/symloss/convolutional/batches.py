@@ -47,7 +47,7 @@ class Batches(NamedTuple):
 
 
 def classes_of(sign: Tensor) -> Classes:
-    """Return the classes of batches (trials, b) of labels +1.0 and -1.0, in any order; 0.0 is no point.
+    """Return the classes of batches (trials, b) of labels +1.0 and -1.0, in any order; 0.0 does not count.
 
     Examples
     --------

@@ -7,25 +7,22 @@ import math
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from symloss.estimators.standardise import Standard
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
 from symloss.models import PerceptronStack, lecun_normal
-from symloss.threads import one_thread, threads_for
+from symloss.threads import threads_for
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_BLOCK = 64  # points that are scored together
-_FOR_A_POINT: WeakKeyDictionary[nn.Module, float] = WeakKeyDictionary()  # multiplications
+_BLOCK, _BLOCK_ELSEWHERE = 64, 1024  # points that are scored together, on a CPU and on other devices
 
 
 class Ensemble(nn.Module):
@@ -74,17 +71,17 @@ class NetworkScores(NamedTuple):
         """
         networks, dtype = self.networks, torch.float32
         device = next(networks.parameters()).device
-        work = _multiplications(networks, torch.zeros(_BLOCK, X.shape[1], device=device))
         if isinstance(networks, PerceptronStack) and device.type != "mps":  # which has no float64
             networks, dtype = copy.deepcopy(networks).double(), torch.float64
+        size = _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
         scores = np.empty(len(X))
-        with threads_for(work):
-            for start in range(0, len(X), _BLOCK):
-                standard = self.standard.apply(X[start : start + _BLOCK])
-                block = torch.zeros(_BLOCK, X.shape[1], dtype=dtype)
+        with threads_for(_multiplications(networks, size)):
+            for start in range(0, len(X), size):
+                standard = self.standard.apply(X[start : start + size])
+                block = torch.zeros(size, X.shape[1], dtype=dtype)
                 block[: len(standard)] = torch.from_numpy(standard)
-                found = networks(block.to(device))[:, : len(standard)].double().mean(0)
-                scores[start : start + _BLOCK] = found.cpu().numpy()
+                found = networks(block.to(device))[:, : len(standard)].cpu().double().mean(0)
+                scores[start : start + size] = found.numpy()
         return scores
 
 
@@ -198,7 +195,7 @@ def fit_networks(
     with (
         torch.random.fork_rng(devices=range(torch.cuda.device_count())),
         warnings.catch_warnings(),
-        threads_for(_multiplications(networks.eval(), rows_on_device[: len(X) // _count(len(X), schedule.batch_size)])),
+        threads_for(_multiplications(networks, min(schedule.batch_size, len(X)))),
     ):
         warnings.simplefilter("ignore", MissingClassWarning)  # of a few points, not every batch has one
         torch.manual_seed(seed)
@@ -220,14 +217,9 @@ def fit_networks(
     return fitted
 
 
-@torch.no_grad()
-def _multiplications(networks: nn.Module, points: Tensor) -> float:
-    """Return how many multiplications scoring these points takes, counted once for a network."""
-    if networks not in _FOR_A_POINT:
-        with one_thread(), FlopCounterMode(display=False) as counter:
-            networks(points)
-        _FOR_A_POINT[networks] = counter.get_total_flops() / 2 / len(points)  # with a multiplication goes an addition
-    return _FOR_A_POINT[networks] * len(points)
+def _multiplications(networks: nn.Module, n: int) -> float:
+    """Return how many multiplications scoring n points takes, if every parameter is used once for a point."""
+    return float(n * sum(parameter.numel() for parameter in networks.parameters()))
 
 
 class _BestEpoch:
@@ -257,12 +249,8 @@ def _batches(positive: NDArray[np.bool_], size: int, generator: np.random.Genera
         rows = np.flatnonzero(of_class)
         place[rows] = (generator.permutation(len(rows)) + generator.random(len(rows))) / len(rows)
     order = np.argsort(place, kind="stable")
-    yield from np.array_split(order, _count(len(order), size))
-
-
-def _count(n: int, size: int) -> int:
-    """Return the number of batches of about this size."""
-    return max(round(n / size), 1)
+    count = max(round(len(order) / size), 1)
+    yield from np.array_split(order, count)
 
 
 def as_tensor(values: Array, device: Any) -> Tensor:

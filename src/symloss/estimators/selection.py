@@ -307,8 +307,10 @@ def _fitted(estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array) 
 
 
 def _threads_of(estimator: Any) -> AbstractContextManager[None]:
-    """Keep scikit-learn's estimators on one thread; ours see to it themselves, and others are the user's."""
-    return one_thread() if type(estimator).__module__.startswith("sklearn.") else nullcontext()
+    """Keep what is scikit-learn's in all its parts on one thread; ours see to it themselves, others are the user's."""
+    parts = [estimator, *(part for part in estimator.get_params().values() if hasattr(part, "fit"))]
+    whole = all(type(part).__module__.startswith("sklearn.") for part in parts)
+    return one_thread() if whole else nullcontext()
 
 
 def _scores_of(

@@ -109,7 +109,9 @@ class Writer:
 
     def _record(self, value: Any, where: str, name: str | None) -> Any:
         name = getattr(value, "name", name)  # of a member
-        content = {key: self.value(getattr(value, key), f"{where}.{key}", name) for key in _fields(type(value))}
+        parts = {key: getattr(value, key) for key in _fields(type(value))}
+        # What is None is left out: older versions do not know all fields.
+        content = {key: self.value(part, f"{where}.{key}", name) for key, part in parts.items() if part is not None}
         return {_NAMES[type(value)]: content}
 
     def _container(self, value: Any, where: str, name: str | None) -> Any:

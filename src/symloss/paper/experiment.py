@@ -115,11 +115,10 @@ def run_cell(
     ]
     on = torch.device(device)
     with one_thread() if on.type == "cpu" else nullcontext():
-        scores = _test_scores(drawn, goals, settings, on)
-    for goal, of_trials in zip(goals, scores, strict=True):
-        found[goal.risk][label(goal.loss)] = [
-            _score(goal.risk, of_trial, trial.y_test) for of_trial, trial in zip(of_trials, drawn, strict=True)
-        ]
+        for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, on), strict=True):
+            found[goal.risk][label(goal.loss)] = [
+                _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
+            ]
     return found
 
 
