@@ -64,7 +64,7 @@ test-processors: $(VENV)/.test
 	OMP_NUM_THREADS=2 $(PYTEST) $(NUMERICAL)
 
 test-pages: $(VENV)/.test
-	$(PYTEST) -m browser tests/report
+	$(BIN)/python -m pytest -q -m browser tests/report
 
 test-clusters: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m cluster tests/machines

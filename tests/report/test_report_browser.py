@@ -275,6 +275,7 @@ def test_epochs_at_a_noise_that_is_chosen(visit, small_report, results):
     )
     assert drawn == pytest.approx(curve, abs=0.0051)
     page.locator("#epochs-auc summary").click()
+    page.locator("#epochs-auc tbody tr").first.wait_for()
     assert page.locator("#epochs-auc tbody tr").count() == 50
 
 
