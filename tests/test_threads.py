@@ -214,6 +214,17 @@ def test_a_forked_process_is_in_no_block():
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_forked_within_a_block_has_blocks_of_its_own():
+    with one_thread():
+        child = os.fork()
+    if not child:
+        with one_thread():
+            os._exit(0 if set(numbers().values()) == {1} else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_only_large_steps_are_shared():
     with threads_for(1e6):
         assert torch.get_num_threads() == 1

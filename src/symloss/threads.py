@@ -46,7 +46,8 @@ def one_thread() -> Iterator[None]:
     """Let PyTorch, OpenMP and BLAS use one thread in this block, and as many as before after it.
 
     All are limited for the calling thread alone, but for libraries that have one number for the whole process, such as
-    the OpenBLAS of NumPy's wheels: with these, other threads have one thread too, until the last such block ends.
+    the OpenBLAS of NumPy's wheels: with these, other threads have one thread too, until the last such block ends. Where
+    another thread holds a limit of threadpoolctl's at the same time, that one decides.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class _SharedOnOneThread:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._blocks -= 1
+            self._blocks = max(self._blocks - 1, 0)  # a process that is forked within a block leaves it twice
             if not self._blocks:
                 self._set(self._before)
                 self._before = []

@@ -53,8 +53,8 @@ class Features(Protocol):
 class LinearScores(NamedTuple):
     """Scores (X - origin) @ coef + intercept.
 
-    The origin is 0 but where features lie so far from zero that X @ coef and the intercept would cancel, and with them
-    most of the digits.
+    There is an origin where dense features lie so far from zero that X @ coef and the intercept would cancel, and with
+    them most of the digits. Sparse features have none: less an origin, they would be dense.
 
     Examples
     --------
