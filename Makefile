@@ -7,9 +7,9 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 # One process for every core, at most eight, each with one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
 # Where numbers meet: what the settings below could change. PyTorch's compiler fails under the first of them.
-NUMERICAL = -m "not gpu and not browser" --deselect=tests/test_risks.py::test_under_inductor tests/convolutional tests/estimators tests/paper/test_experiment.py \
+NUMERICAL = -m "not gpu and not browser" --deselect=tests/test_risks.py::test_under_inductor tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
   tests/test_boosting.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py tests/test_models.py \
-  tests/test_pairwise.py tests/test_risks.py tests/test_theory.py tests/test_training.py src
+  tests/test_pairwise.py tests/test_risks.py tests/test_theory.py tests/paper/test_training.py src
 # NumPy's names for the instructions of AVX-512, where it has code for them.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 

@@ -20,7 +20,7 @@ import torch
 import xgboost
 
 import symloss as sl
-from symloss.paper.files import whole_file, write_whole
+from symloss.files import whole_file, write_whole
 
 BUILT_IN = "built-in"
 OBJECTIVES = [("ber", "sigmoid"), ("ber", "barrier_hinge"), ("ber", "logistic"), ("auc", "sigmoid"),

@@ -25,7 +25,7 @@ from sklearn.model_selection import train_test_split
 
 import symloss as sl
 from symloss.estimators.threshold import choose_threshold
-from symloss.paper.files import whole_file, write_whole
+from symloss.files import whole_file, write_whole
 
 NOISES = [(0.65, 0.45), (1.0, 0.0)]
 OBJECTIVES = [None, ("auc", "sigmoid"), ("auc", "barrier_hinge"), ("auc", "logistic"), ("ber", "sigmoid"),

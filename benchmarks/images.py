@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from symloss.convolutional import Architecture, ConvolutionalNetwork, NetworkStack
-from symloss.convolutional.batches import classes_of
-from symloss.convolutional.network import initial_layers
-from symloss.convolutional.step import has_kernels, make_step
+from symloss.paper.convolutional import Architecture, ConvolutionalNetwork, NetworkStack
+from symloss.paper.convolutional.batches import classes_of
+from symloss.paper.convolutional.network import initial_layers
+from symloss.paper.convolutional.step import has_kernels, make_step
 from symloss.paper.protocol import CIFAR10, LOSSES, OBJECTIVES
-from symloss.training import Objective
+from symloss.paper.training import Objective
 
 STEPS = CIFAR10.epochs * -(-(CIFAR10.n_positive + CIFAR10.n_negative) // CIFAR10.batch_size)  # of a training
 Row = dict[str, str | int | float]

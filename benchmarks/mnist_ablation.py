@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from symloss.convolutional import Architecture
+from symloss.paper.convolutional import Architecture
 from symloss.paper.images import Images, load_images, run_image_cell
 from symloss.paper.protocol import LOSSES, MNIST, NOISES, ImageSettings
 from symloss.paper.published import find_published

@@ -37,7 +37,7 @@ def drawn() -> tuple:
 
 
 def fit(make: Callable) -> Callable[[], float]:
-    """Time a fit, its scores included, in this process: the mean of as many as take three seconds, after one untimed."""
+    """Time a fit with its scores in this process: the mean of as many as take three seconds, after one untimed."""
     warm = False
 
     def seconds() -> float:

@@ -24,9 +24,9 @@ import symloss as sl
 from symloss.models import PerceptronStack, lecun_normal
 from symloss.paper.experiment import standardised
 from symloss.paper.protocol import LOSSES, MATCHED, NOISES
-from symloss.training import Objective, train
-from symloss.training.first_layer import features_of
-from symloss.training.objectives import Classes
+from symloss.paper.training import Objective, train
+from symloss.paper.training.first_layer import features_of
+from symloss.paper.training.objectives import Classes
 
 DATASETS = ("twonorm", "phoneme", "adult", "w8a")
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 
 import symloss as sl
-from symloss.paper.figures import COLOURS
+from symloss.drawing import COLORS
 
 torch.set_num_threads(1)
 generator = torch.Generator().manual_seed(0)
@@ -60,7 +60,7 @@ for name in ("logistic", "squared", "sigmoid", "barrier_hinge", "unhinged"):
     model, curve = train(name)
     title = sl.get_loss(name).title
     print(f"  {title:<14} {auc(model, X_train, y_train):.3f}  {auc(model, X_test, y_test):.3f}")
-    panel.plot(range(10, 301, 10), curve, color=COLOURS[name], linewidth=2, label=title)
+    panel.plot(range(10, 301, 10), curve, color=COLORS[name], linewidth=2, label=title)
 panel.set(xlabel="training steps", ylabel="AUC on clean test labels", ylim=(0.5, 1.01))
 panel.spines[["top", "right"]].set_visible(False)
 panel.legend(frameon=False)

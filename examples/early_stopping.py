@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from symloss.paper.figures import COLOURS
+from symloss.drawing import COLORS
 from symloss.paper.protocol import LOSSES, NOISES
 from symloss.paper.results import Cell, read_cells
 from symloss.paper.score_tables import SCORES, loss_heading
@@ -42,14 +42,14 @@ def draw(families: dict[str, list[Cell]]) -> Figure:
             for way, style in zip(WAYS, STYLES, strict=True):
                 points = [mean_and_error(trials(families[family], way, objective, loss, noise)) for noise in NOISES]
                 panel.errorbar(
-                    range(len(NOISES)), *zip(*points, strict=True), fmt=style, marker=".", color=COLOURS[loss],
+                    range(len(NOISES)), *zip(*points, strict=True), fmt=style, marker=".", color=COLORS[loss],
                     linewidth=2.2 if loss == "barrier_hinge" else 1.2,
                 )  # fmt: skip
         panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
         panel.set_xticks(range(len(NOISES)), [f"{pi:g}\n{pi_prime:g}" for pi, pi_prime in NOISES], fontsize=8)
         panel.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("noise: π above, π' below", fontsize=10)
-    handles = [Line2D([], [], color=COLOURS[loss], label=loss_heading(loss)) for loss in NAMES]
+    handles = [Line2D([], [], color=COLORS[loss], label=loss_heading(loss)) for loss in NAMES]
     handles += [
         Line2D([], [], color="#555555", linestyle=style, label=WAYS[way])
         for way, style in zip(WAYS, STYLES, strict=True)

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import torch
 
 import symloss as sl
-from symloss.paper.figures import COLOURS
+from symloss.drawing import COLORS
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
@@ -42,7 +42,7 @@ def learn(loss: str) -> torch.Tensor:
 eta = torch.stack([(y[interval == k] == 1).float().mean() for k in range(25)])
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for panel, loss in zip(axes, ("logistic", "sigmoid", "barrier_hinge"), strict=True):
-    panel.plot(eta, learn(loss), "o", color=COLOURS[loss], label="learnt scores")
+    panel.plot(eta, learn(loss), "o", color=COLORS[loss], label="learnt scores")
     if loss == "logistic":
         panel.plot(eta, torch.logit(eta), "k:", label="log odds of eta")
     panel.set(title=sl.get_loss(loss).title, xlabel="eta")

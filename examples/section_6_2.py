@@ -14,8 +14,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
+from symloss.drawing import COLORS
 from symloss.paper.compare import compare, rows_of
-from symloss.paper.figures import COLOURS
 from symloss.paper.protocol import LOSSES, NOISES
 from symloss.paper.results import Cell, read_cells
 from symloss.paper.score_tables import SCORES, loss_heading
@@ -104,7 +104,7 @@ print_meetings(families["MNIST"])
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
 for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
     for loss in NAMES:
-        panel.plot(mean_curve(families[family], objective, loss), color=COLOURS[loss], label=loss_heading(loss))
+        panel.plot(mean_curve(families[family], objective, loss), color=COLORS[loss], label=loss_heading(loss))
     panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
     panel.set_xlabel("epoch")
     panel.spines[["top", "right"]].set_visible(False)

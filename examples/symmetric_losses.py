@@ -13,14 +13,14 @@ import matplotlib.pyplot as plt
 import torch
 
 import symloss as sl
-from symloss.paper.figures import COLOURS
+from symloss.drawing import COLORS
 
 z = torch.linspace(-3, 3, 601)
 losses = [sl.BarrierHinge(b=10, r=2), *map(sl.get_loss, ("unhinged", "sigmoid", "logistic", "hinge", "squared"))]
 
 figure, (values, sums) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for loss in losses:
-    style = {"color": COLOURS[loss.name], "linewidth": 2, "label": loss.title}
+    style = {"color": COLORS[loss.name], "linewidth": 2, "label": loss.title}
     values.plot(z, loss(z), **style)
     sums.plot(z, loss(z) + loss(-z), **style)
 values.set(title="l(z)", xlabel="margin z", ylim=(-2.2, 8))

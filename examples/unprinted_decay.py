@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from symloss.paper.figures import COLOURS
+from symloss.drawing import COLORS
 from symloss.paper.results import read_cells
 
 LOSSES = ("barrier_hinge", "unhinged", "sigmoid", "logistic")
@@ -29,7 +29,7 @@ for name, panel in zip(datasets, axes.flat, strict=True):
         of_set = sorted((cell for cell in cells if cell.dataset == name), key=lambda cell: -cell.pi)
         for loss in LOSSES:
             means = [np.mean(cell.scores["auc"][loss]) for cell in of_set]
-            panel.plot(means, style, color=COLOURS[loss], label=f"{loss.replace('_', ' ')}, {protocol}")
+            panel.plot(means, style, color=COLORS[loss], label=f"{loss.replace('_', ' ')}, {protocol}")
     panel.set_title(name, fontsize=10)
     panel.set_xticks(range(4), [f"{cell.pi:g}, {cell.pi_prime:g}" for cell in of_set], fontsize=8)
     panel.spines[["top", "right"]].set_visible(False)

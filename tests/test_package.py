@@ -16,14 +16,15 @@ import symloss as sl
 
 MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
 if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
-    MODULES.remove("symloss.convolutional.kernels")
+    MODULES.remove("symloss.paper.convolutional.kernels")
 
 
 PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
           "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.sampling",
-          "symloss.models", "symloss.training", "symloss.convolutional", "symloss.estimators", "symloss.datasets",
-          "symloss.datasets.classes", "symloss.paper.tables", "symloss.paper.figures",
-          "symloss.paper.files", "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
+          "symloss.models", "symloss.paper.training", "symloss.paper.convolutional", "symloss.estimators",
+          "symloss.datasets", "symloss.datasets.classes", "symloss.paper.tables", "symloss.paper.figures",
+          "symloss.files", "symloss.drawing", "symloss.paper.published", "symloss.paper.results",
+          "symloss.paper.boldface",
           "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
           "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
           "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.worker", "symloss.paper.runner",
@@ -118,6 +119,7 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 
 
 ORDER = [
+    "files",
     "tracing",
     "labels",
     "losses",
@@ -132,17 +134,28 @@ ORDER = [
     "sampling",
     "models",
     "threads",
-    "training",
-    "convolutional",
     "machines",
     "estimators",
     "datasets",
-    "paper",
+    "drawing",
     "tabular",
+    "paper",
     "report",
     "cli",
     "__main__",
 ]
+
+
+def imports(path):
+    """The modules of symloss that a file imports, in either spelling; a name of the package itself counts as none."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "symloss" else [f"symloss.{alias.name}" for alias in node.names]
+            assert not node.level, f"{path} has a relative import, which this test would not see"
+        yield from (name for name in names if name.split(".")[0] == "symloss" and name in MODULES)
 
 
 def test_one_direction_of_dependency():
@@ -151,10 +164,14 @@ def test_one_direction_of_dependency():
         layer = path.relative_to(root).with_suffix("").parts[0]
         if layer == "__init__":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("symloss."):
-                target = node.module.split(".")[1]
-                assert ORDER.index(target) <= ORDER.index(layer), f"{path.name} imports {node.module}"
+        for name in imports(path):
+            assert name != "symloss", f"{path} imports the whole package, and so every layer"
+            assert ORDER.index(name.split(".")[1]) <= ORDER.index(layer), f"{path} imports {name}"
+
+
+def test_the_layers_are_all_of_the_package():
+    found = {name.split(".")[1] for name in MODULES if name != "symloss"}
+    assert found == set(ORDER)
 
 
 def test_versions_agree():

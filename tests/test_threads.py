@@ -21,8 +21,8 @@ import symloss as sl
 from symloss import threads
 from symloss.estimators import kernel, linear, networks, selection, standardise
 from symloss.paper import experiment
+from symloss.paper.training import Objective, train
 from symloss.threads import one_thread, threads_for
-from symloss.training import Objective, train
 
 
 def numbers():
@@ -317,7 +317,9 @@ def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
 
 def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch):
     seen: list[int] = []
-    monkeypatch.setattr("symloss.training._minimise", noting(seen, sys.modules["symloss.training"]._minimise))
+    monkeypatch.setattr(
+        "symloss.paper.training._minimise", noting(seen, sys.modules["symloss.paper.training"]._minimise)
+    )
     monkeypatch.setattr(experiment, "_score", noting(seen, experiment._score))
     X, y = drawn(200)
     quick = experiment.Settings(epochs=1, n_positive=20, n_negative=20, n_test=20)

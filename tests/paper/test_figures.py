@@ -68,8 +68,8 @@ def test_figure_4_draws_means_against_noise(made_up):
 def test_losses_have_one_style_in_every_figure():
     losses = ["barrier_hinge", "mine:A", "mine:B", "ramp"]
     cells = [ComparedCell("own", "x", "ber", 1, 0, loss, 70, None, 1, False) for loss in losses]
-    styles = figures.loss_styles(losses)
-    assert styles["barrier_hinge"]["color"] == figures.COLOURS["barrier_hinge"]
+    styles = figures.styles_of(losses)
+    assert styles["barrier_hinge"]["color"] == figures.COLORS["barrier_hinge"]
     assert len({style["color"] for style in styles.values()}) == 4
     # A panel that lacks one of them draws the others as the legend has them.
     figure = figures.figure_4([*cells, ComparedCell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])

@@ -4,8 +4,8 @@ from matplotlib.colors import to_hex
 from typer.testing import CliRunner
 
 from symloss.cli import app
+from symloss.drawing import COLORS
 from symloss.paper import image_figures
-from symloss.paper.figures import COLOURS
 from symloss.paper.published import find_published
 from symloss.paper.results import Cell, write_cell
 
@@ -43,7 +43,7 @@ def results():
 
 def line(axes, loss):
     (found,) = (
-        line for line in axes.lines if to_hex(line.get_color()) == COLOURS[loss].lower() and len(line.get_xdata()) > 1
+        line for line in axes.lines if to_hex(line.get_color()) == COLORS[loss].lower() and len(line.get_xdata()) > 1
     )
     return found.get_xydata()
 

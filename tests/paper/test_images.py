@@ -10,10 +10,10 @@ import torch
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import symloss as sl
-from symloss.convolutional import Architecture
 from symloss.paper import protocol
+from symloss.paper.convolutional import Architecture
 from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_cell, validation_size
-from symloss.training import Objective
+from symloss.paper.training import Objective
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_up_images import QUICK, made_up_images

@@ -43,9 +43,9 @@ def compare(
 
     Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
     """
+    from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
     from symloss.paper.compare import comparison_csv, summary_json
-    from symloss.paper.files import write_whole
 
     scored = _scored(scores) if scores else ""
     folders = [read_and_warn(folder) for folder in dict.fromkeys(results)]

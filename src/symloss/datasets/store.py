@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import IO
 from symloss.datasets.download import CHUNK, download
 from symloss.datasets.records import DataFile, DatasetInfo, Mirror
 from symloss.datasets.unpack import unpack
+from symloss.files import whole_file
 
 SPARE = 1 << 24  # bytes: an archive may hold this much beside the files, and as much again as they take
 
@@ -178,14 +178,9 @@ def _place(archive: Path, mirror: Mirror, files: Sequence[DataFile]) -> dict[str
 
     def accept(name: str, stream: IO[bytes]) -> None:
         path = cache_folder() / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
+        with whole_file(path) as temporary:
             _copy(stream, temporary, wanted[name].size)
             verify(temporary, wanted[name], f"{name} from {mirror.filename}")
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
         placed[name] = path
 
     gives = {name: mirror.gives[name] for name in wanted}

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.folders import whole_folder
 from symloss.estimators.intact import check_trees
 from symloss.estimators.stored import ESTIMATORS, MissingModelError, Reader, Writer
+from symloss.files import whole_folder
 
 FORMAT = "symloss model"
 VERSION = 1

@@ -16,8 +16,8 @@ from symloss import metrics
 from symloss.corruption import contaminated_split
 from symloss.losses import CallableLoss, Loss, get_loss, list_losses
 from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
+from symloss.paper.training import Objective, train
 from symloss.threads import one_thread
-from symloss.training import Objective, train
 
 Scores = dict[str, dict[str, list[float]]]
 

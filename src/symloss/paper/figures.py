@@ -6,58 +6,18 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from symloss.drawing import COLORS, DASHES, STYLE, Style, add_legend, loss_styles, save_all
 from symloss.losses import BarrierHinge, Loss, get_loss
 from symloss.paper.compare import ComparedCell, loss_order, noise_text, summarise
-from symloss.paper.files import whole_file
 from symloss.paper.score_tables import SCORES, loss_heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-# One colour a loss in every figure of the project, told apart also by people who see few colours.
-COLOURS = {
-    "zero_one": "#000000",
-    "squared": "#999999",
-    "hinge": "#56B4E9",
-    "squared_hinge": "#7A5195",
-    "double_hinge": "#8C564B",
-    "logistic": "#0072B2",
-    "exponential": "#5D8A00",
-    "savage": "#E6A700",
-    "ramp": "#CC79A7",
-    "sigmoid": "#009E73",
-    "unhinged": "#E07B00",
-    "barrier_hinge": "#C40F2E",
-}
-# For losses of the user's own, in the order of their names.
-_FURTHER_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
-_MARKERS = {
-    "squared": "s",
-    "hinge": "^",
-    "logistic": "o",
-    "savage": "D",
-    "sigmoid": "v",
-    "unhinged": "P",
-    "barrier_hinge": "*",
-}
-# Dashes as well as colours: curves that coincide somewhere stay visible.
-_DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
-
-Style = dict[str, Any]  # of one loss: colour, marker, dashes
-
-STYLE: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-}
 
 
 class Curve(NamedTuple):
@@ -137,7 +97,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
     >>> [axes.get_title() for axes in figure_4(cells).axes]
     ['susy']
     """
-    styles = loss_styles(cell.loss for cell in cells)
+    styles = styles_of(cell.loss for cell in cells)
 
     def draw(axes: Axes, dataset: str, objective: str) -> None:
         draw_against_noise(
@@ -190,7 +150,7 @@ def panels(
                 if column == 0:
                     axes.set_ylabel(SCORES[objective])
         figure.supxlabel(below, fontsize="medium")
-        add_legend(figure, styles, crosses)
+        add_legend(figure, legend_of(styles, crosses))
     return figure
 
 
@@ -210,7 +170,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
     if not objectives:
         raise ValueError("nothing to draw: the paper has none of these cells")
-    styles = loss_styles(cell.loss for cell in compared)
+    styles = styles_of(cell.loss for cell in compared)
     with rc_context(STYLE):
         figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
         grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
@@ -225,7 +185,7 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
             differences.set_xlabel("paper")
         grid[0, 0].set_ylabel("ours")
         grid[1, 0].set_ylabel("ours − paper")
-        add_legend(figure, {loss: style | {"linestyle": "none"} for loss, style in styles.items()})
+        add_legend(figure, legend_of({loss: style | {"linestyle": "none"} for loss, style in styles.items()}))
     return figure
 
 
@@ -257,7 +217,7 @@ def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[s
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().add_subplot()
     >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
-    >>> draw_against_noise(axes, cells, loss_styles(["hinge"]))
+    >>> draw_against_noise(axes, cells, styles_of(["hinge"]))
     >>> len(axes.containers)
     1
     """
@@ -296,59 +256,27 @@ def _draw_against_paper(
         )
 
 
-def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
-    """Return how each loss is drawn: the same in every figure, losses of the user's own after the built-in ones.
+def styles_of(losses: Iterable[str]) -> dict[str, Style]:
+    """Return how each loss is drawn, in the order of the paper's tables.
 
     Examples
     --------
-    >>> list(loss_styles(["hinge", "barrier_hinge", "hinge"]))
+    >>> list(styles_of(["hinge", "barrier_hinge", "hinge"]))
     ['barrier_hinge', 'hinge']
     """
-    losses = sorted(set(losses), key=loss_order)
-    own = [loss for loss in losses if loss not in COLOURS]
-    return {
-        loss: {
-            "color": COLOURS.get(loss) or _FURTHER_COLOURS[own.index(loss) % len(_FURTHER_COLOURS)],
-            "marker": _MARKERS.get(loss, "h"),
-            "linestyle": _DASHES.get(loss, "-"),
-        }
-        for loss in losses
-    }
+    return loss_styles(sorted(set(losses), key=loss_order))
 
 
-def add_legend(figure: Figure, styles: dict[str, Style], crosses: bool = False) -> None:
-    """Add a legend of the losses at the right, and of the crosses for the paper's numbers.
+def legend_of(styles: dict[str, Style], crosses: bool = False) -> list[tuple[str, Style]]:
+    """Return the entries of a legend: the losses by their headings, and the crosses for the paper's numbers.
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure(layout="constrained")
-    >>> add_legend(figure, loss_styles(["hinge"]), crosses=True)
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    >>> [text for text, _ in legend_of(styles_of(["hinge"]), crosses=True)]
     ['Hinge', 'paper']
     """
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], label=loss_heading(loss), **style) for loss, style in styles.items()]
-    if crosses:
-        handles.append(Line2D([], [], label="paper", color="#555555", marker="x", linestyle="none"))
-    figure.legend(handles=handles, loc="outside right center", handlelength=3)
-
-
-def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
-    """Write figures into a directory, each as PNG and PDF by its name, and return their paths.
-
-    Examples
-    --------
-    >>> save_all(Path("unused"), {})
-    []
-    """
-    paths = []
-    for name, figure in figures.items():
-        for kind in ("png", "pdf"):
-            paths.append(directory / f"{name}.{kind}")
-            _save(figure, paths[-1])
-    return paths
+    entries = [(loss_heading(loss), style) for loss, style in styles.items()]
+    return entries + [("paper", {"color": "#555555", "marker": "x", "linestyle": "none"})] * crosses
 
 
 def _figure(
@@ -368,21 +296,11 @@ def _figure(
                 z,
                 scale * (loss(z) + loss(-z) if mirrored else loss(z)),
                 label=label if scale == 1 else f"½ {label}",
-                color=COLOURS[loss.name],
-                linestyle=_DASHES.get(loss.name, "-"),
+                color=COLORS[loss.name],
+                linestyle=DASHES.get(loss.name, "-"),
                 linewidth=2.2 if isinstance(loss, BarrierHinge) else 1.6,
             )
         axes.set(title=title, xlabel="margin $z$", xlim=x, ylim=y)
         axes.set_ylabel(r"$\ell(z)+\ell(-z)$" if mirrored else r"$\ell(z)$")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with whole_file(path) as temporary:
-        figure.savefig(
-            temporary,
-            bbox_inches=None if figure.get_layout_engine() else "tight",
-            dpi=160,
-            metadata={"CreationDate": None} if path.suffix == ".pdf" else None,
-        )

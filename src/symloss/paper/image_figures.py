@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symloss.drawing import STYLE, Style, add_legend, save_all
 from symloss.paper.compare import compare, noise_text
-from symloss.paper.figures import STYLE, Style, add_legend, draw_against_noise, loss_styles, panels, save_all
+from symloss.paper.figures import draw_against_noise, legend_of, panels, styles_of
 from symloss.paper.results import OBJECTIVES, Cell
 from symloss.paper.score_tables import SCORES
 
@@ -47,7 +48,7 @@ def figure_5(results: Sequence[Cell]) -> Figure:
         if any((result.family, result.dataset) == key and objective in result.curves for result in chosen)
     ]
     cells = compare(chosen)
-    styles = loss_styles(cell.loss for cell in cells)
+    styles = styles_of(cell.loss for cell in cells)
     with rc_context(STYLE):
         figure = Figure(figsize=(2.9 * len(columns) + 1.6, 5.6), layout="constrained")
         grid = figure.subplots(2, len(columns), squeeze=False)
@@ -59,7 +60,7 @@ def figure_5(results: Sequence[Cell]) -> Figure:
             result = _noisiest(chosen, dataset)
             draw_against_epochs(below, result, objective, styles)
             below.set_xlabel(f"epoch, at (π, π') = {noise_text(result.pi, result.pi_prime)}")
-        add_legend(figure, styles, crosses=any(cell.paper_mean is not None for cell in cells))
+        add_legend(figure, legend_of(styles, crosses=any(cell.paper_mean is not None for cell in cells)))
     return figure
 
 
@@ -78,7 +79,7 @@ def epochs_figure(results: Sequence[Cell]) -> Figure:
         raise ValueError("nothing to draw: the results have no curves")
     datasets = list(dict.fromkeys(cell.dataset for cell in compare(drawn)))  # in the paper's order
     noisiest = {dataset: _noisiest(drawn, dataset) for dataset in datasets}
-    styles = loss_styles(loss for result in drawn for losses in result.curves.values() for loss in losses)
+    styles = styles_of(loss for result in drawn for losses in result.curves.values() for loss in losses)
     noises = dict.fromkeys(noise_text(result.pi, result.pi_prime) for result in noisiest.values())
     return panels(
         datasets,
@@ -99,7 +100,7 @@ def draw_against_epochs(axes: Axes, result: Cell, objective: str, styles: dict[s
     >>> axes = Figure().add_subplot()
     >>> scores, curves = {"auc": {"hinge": [90.0, 91.0]}}, {"auc": {"hinge": [80.0, 90.5]}}
     >>> cell = Cell(family="cifar10", dataset="cat", pi=1, pi_prime=0, trials=2, scores=scores, curves=curves)
-    >>> draw_against_epochs(axes, cell, "auc", loss_styles(["hinge"]))
+    >>> draw_against_epochs(axes, cell, "auc", styles_of(["hinge"]))
     >>> axes.lines[0].get_xydata().tolist()
     [[1.0, 80.0], [2.0, 90.5]]
     """

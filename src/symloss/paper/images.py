@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.convolutional import Architecture, Training, train_networks
 from symloss.corruption import contaminate
 from symloss.losses import Loss
 from symloss.pairwise import pairwise_risk
+from symloss.paper.convolutional import Architecture, Training, train_networks
 from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
 from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
-from symloss.training import Objective
+from symloss.paper.training import Objective
 
 # Beside those as published: dropout on, last epoch.
 FURTHER_SCORES = {
@@ -90,8 +90,8 @@ def run_image_cell(
     """Train networks on corrupted draws of images, and return their scores on the clean test images.
 
     Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
-    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.convolutional.train_networks`. A trial's draw,
-    initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
+    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's
+    draw, initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
     together, also on how many trials there are.
 
     Returns

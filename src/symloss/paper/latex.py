@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from symloss.files import write_whole
 from symloss.paper.compare import ComparedCell, loss_order
-from symloss.paper.files import write_whole
 from symloss.paper.published import published_cells
 from symloss.paper.results import noise_name
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from symloss.corruption import Contamination
 from symloss.losses import BarrierHinge, Hinge, Logistic, Loss, Savage, Sigmoid, Squared, Unhinged
-from symloss.training import RISKS
+from symloss.paper.training import RISKS
 
 # In the order of the paper's tables.
 UCI_DATASETS = ("spambase", "phoneme", "phishing", "waveform", "susy", "w8a", "adult", "twonorm", "mushroom")

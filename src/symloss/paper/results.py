@@ -19,7 +19,7 @@ import torch
 
 from symloss import __version__
 from symloss.corruption import check_contamination
-from symloss.paper.files import write_whole
+from symloss.files import write_whole
 
 FORMAT = 1
 OBJECTIVES = ("ber", "auc")

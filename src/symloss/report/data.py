@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from symloss.paper.compare import loss_order, noise_text
-from symloss.paper.figures import loss_styles
+from symloss.paper.figures import styles_of
 from symloss.paper.results import OBJECTIVES
 from symloss.paper.score_tables import SCORES, loss_heading
 from symloss.report.content import Run, ScoredCell, Scoring
@@ -92,7 +92,7 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
     """The colours of the paper's figures, and a symbol for each loss."""
-    styles = loss_styles(losses)
+    styles = styles_of(losses)
     further = [loss for loss in losses if styles[loss]["marker"] not in SYMBOLS]
     return [
         {

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from symloss.files import write_whole
 from symloss.losses import BarrierHinge, Loss, LossLike, get_loss, list_losses
-from symloss.paper.figures import loss_styles
-from symloss.paper.files import write_whole
+from symloss.paper.figures import styles_of
 from symloss.report.formulas import JAVASCRIPT, Array, Formula
 from symloss.report.page import Section, plot, render, render_page, source
 from symloss.theory import analyze
@@ -214,7 +214,7 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
 
 def _styles(names: Sequence[str]) -> list[dict[str, str]]:
     """Colours and dashes, the same as in the figures of the paper, in Plotly's words."""
-    styles = loss_styles(names)
+    styles = styles_of(names)
     own = [name for name in styles if name not in list_losses()]
 
     def dash(name: str) -> str:

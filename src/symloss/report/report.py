@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from symloss import __version__
-from symloss.paper.files import write_whole
+from symloss.files import write_whole
 from symloss.report.content import Run, read_runs
 from symloss.report.data import FILTERS, filter_values, report_data
 from symloss.report.explorer import explorer_section

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symloss.drawing import COLORS, STYLE
 from symloss.metrics import auc
-from symloss.paper.figures import COLOURS, STYLE
 from symloss.tabular.encoding import as_text
 from symloss.tabular.fitting import Fitted
 
@@ -40,19 +40,19 @@ def scores_figure(fitted: Fitted) -> Figure:
         figure = Figure(figsize=(9, 4), layout="constrained")
         roc, histogram = figure.subplots(1, 2)
         false, true, _ = roc_curve(positive, scores, sample_weight=weight)
-        roc.plot(false, true, color=COLOURS["logistic"], label=f"AUC {auc(scores, positive, weight):.3f}")
-        roc.plot([0, 1], [0, 1], color=COLOURS["squared"], linewidth=1, linestyle="--", label="chance 0.500")
+        roc.plot(false, true, color=COLORS["logistic"], label=f"AUC {auc(scores, positive, weight):.3f}")
+        roc.plot([0, 1], [0, 1], color=COLORS["squared"], linewidth=1, linestyle="--", label="chance 0.500")
         roc.set(xlabel=f"share of {negative_label!r} above the threshold", aspect="equal")
         roc.set(ylabel=f"share of {positive_label!r} above it", title=f"ROC on the labels given ({fitted.model.label})")
         roc.legend(loc="lower right")
         edges = np.histogram_bin_edges(scores, bins=min(40, max(10, len(scores) // 20)))
-        for rows, label, colour in (
-            (~positive, negative_label, COLOURS["unhinged"]),
-            (positive, positive_label, COLOURS["logistic"]),
+        for rows, label, color in (
+            (~positive, negative_label, COLORS["unhinged"]),
+            (positive, positive_label, COLORS["logistic"]),
         ):
             shares = weight[rows] / weight[rows].sum()
-            histogram.hist(scores[rows], edges, weights=shares, color=colour, alpha=0.5, label=repr(label))
-        histogram.axvline(0.0, color=COLOURS["zero_one"], linewidth=1)
+            histogram.hist(scores[rows], edges, weights=shares, color=color, alpha=0.5, label=repr(label))
+        histogram.axvline(0.0, color=COLORS["zero_one"], linewidth=1)
         histogram.set(xlabel="score (out of fold)", ylabel="share of the label's rows", title="Scores by label given")
         histogram.legend()
     return figure

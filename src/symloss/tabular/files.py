@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from symloss.paper.files import whole_file
+from symloss.files import whole_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -14,8 +14,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symloss.convolutional.network import KERNEL
-from symloss.convolutional.patches import Pooled
+from symloss.paper.convolutional.network import KERNEL
+from symloss.paper.convolutional.patches import Pooled
 
 
 @triton.jit

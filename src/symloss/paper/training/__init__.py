@@ -19,9 +19,9 @@ from torch import Tensor
 from symloss.corruption import RandomState
 from symloss.labels import is_positive
 from symloss.models import Layers, PerceptronStack, lecun_normal
+from symloss.paper.training.first_layer import Batch, features_of
+from symloss.paper.training.objectives import RISKS, Classes, Objective
 from symloss.threads import one_thread
-from symloss.training.first_layer import Batch, features_of
-from symloss.training.objectives import RISKS, Classes, Objective
 
 
 def train(

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 
 import symloss as sl
-from symloss.convolutional import Training
-from symloss.convolutional.batches import classes_of, draw_batches
-from symloss.convolutional.network import Layers, NetworkStack, initial_layers, state_dict
-from symloss.convolutional.step import make_step
-from symloss.training.objectives import Objective
+from symloss.paper.convolutional import Training
+from symloss.paper.convolutional.batches import classes_of, draw_batches
+from symloss.paper.convolutional.network import Layers, NetworkStack, initial_layers, state_dict
+from symloss.paper.convolutional.step import make_step
+from symloss.paper.training.objectives import Objective
 
 OBJECTIVES = [
     Objective(risk, loss) for risk in ("ber", "auc") for loss in (sl.BarrierHinge(), sl.Sigmoid(), sl.Squared())

@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symloss.convolutional.batches import draw_batches
-from symloss.convolutional.network import Architecture, ConvolutionalNetwork, NetworkStack, initial_layers
-from symloss.convolutional.step import Step, has_kernels, make_step
 from symloss.corruption import RandomState
-from symloss.training.objectives import Objective
+from symloss.paper.convolutional.batches import draw_batches
+from symloss.paper.convolutional.network import Architecture, ConvolutionalNetwork, NetworkStack, initial_layers
+from symloss.paper.convolutional.step import Step, has_kernels, make_step
+from symloss.paper.training.objectives import Objective
 
 _CHUNK, _PLAIN_CHUNK = 500, 100  # test images at a time; plain products write the patches of every network
 

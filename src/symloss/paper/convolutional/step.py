@@ -8,9 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from symloss.convolutional.network import NetworkStack
-from symloss.convolutional.patches import Convolution, Patches, Pooled
-from symloss.training.objectives import Classes, Objective
+from symloss.paper.convolutional.network import NetworkStack
+from symloss.paper.convolutional.patches import Convolution, Patches, Pooled
+from symloss.paper.training.objectives import Classes, Objective
 
 
 class Optimiser(Protocol):
@@ -183,7 +183,7 @@ def make_step(
     if not kernels:
         step = Step(stack, objectives, (Patches(), Patches()), dtype, generator)
         return step, TorchAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
-    from symloss.convolutional.kernels import FIRST, SECOND, KernelAMSGrad, KernelConvolution
+    from symloss.paper.convolutional.kernels import FIRST, SECOND, KernelAMSGrad, KernelConvolution
 
     step = Step(stack, objectives, (KernelConvolution(FIRST), KernelConvolution(SECOND)), dtype, generator)
     return step, KernelAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)

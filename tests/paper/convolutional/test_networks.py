@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from symloss.convolutional import Architecture, NetworkStack, Training, _both_ways, train_networks
-from symloss.convolutional.network import initial_layers
-from symloss.convolutional.step import has_kernels, make_step
+from symloss.paper.convolutional import Architecture, NetworkStack, Training, _both_ways, train_networks
+from symloss.paper.convolutional.network import initial_layers
+from symloss.paper.convolutional.step import has_kernels, make_step
 
 sys.path.insert(0, str(Path(__file__).parent))
 from references import OBJECTIVES, TRAINING, exact_convolutions, forward, gradient_errors, train_alone

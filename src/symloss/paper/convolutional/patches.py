@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from symloss.convolutional.network import KERNEL
+from symloss.paper.convolutional.network import KERNEL
 
 
 class Pooled(NamedTuple):

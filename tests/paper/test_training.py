@@ -10,9 +10,9 @@ import torch
 import symloss as sl
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron
-from symloss.training import Objective, train
-from symloss.training.first_layer import DenseFeatures, SparseFeatures, features_of
-from symloss.training.objectives import Classes
+from symloss.paper.training import Objective, train
+from symloss.paper.training.first_layer import DenseFeatures, SparseFeatures, features_of
+from symloss.paper.training.objectives import Classes
 
 PAPER = ["barrier_hinge", "unhinged", "sigmoid", "logistic", "hinge", "squared", "savage"]
 BOTH = [Objective(risk, sl.get_loss(name)) for risk in ("ber", "auc") for name in PAPER]

@@ -1,0 +1,115 @@
+"""How figures look: colors, markers and dashes of the losses, legends, and files of PNG and PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symloss.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# One color per loss in every figure of the project, told apart also by people who see few colors.
+COLORS = {
+    "zero_one": "#000000",
+    "squared": "#999999",
+    "hinge": "#56B4E9",
+    "squared_hinge": "#7A5195",
+    "double_hinge": "#8C564B",
+    "logistic": "#0072B2",
+    "exponential": "#5D8A00",
+    "savage": "#E6A700",
+    "ramp": "#CC79A7",
+    "sigmoid": "#009E73",
+    "unhinged": "#E07B00",
+    "barrier_hinge": "#C40F2E",
+}
+# For losses of the user's own, in the order of their names.
+_FURTHER_COLORS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
+_MARKERS = {
+    "squared": "s",
+    "hinge": "^",
+    "logistic": "o",
+    "savage": "D",
+    "sigmoid": "v",
+    "unhinged": "P",
+    "barrier_hinge": "*",
+}
+# Dashes as well as colors: curves that coincide somewhere stay visible.
+DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
+
+Style = dict[str, Any]  # of one loss: color, marker, dashes
+
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+}
+
+
+def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
+    """Return how each loss is drawn, in the order given: built-in losses look the same in every figure.
+
+    Examples
+    --------
+    >>> [style["color"] for style in loss_styles(["hinge", "tangent"]).values()]
+    ['#56B4E9', '#332288']
+    """
+    losses = list(dict.fromkeys(losses))
+    own = [loss for loss in losses if loss not in COLORS]
+    return {
+        loss: {
+            "color": COLORS.get(loss) or _FURTHER_COLORS[own.index(loss) % len(_FURTHER_COLORS)],
+            "marker": _MARKERS.get(loss, "h"),
+            "linestyle": DASHES.get(loss, "-"),
+        }
+        for loss in losses
+    }
+
+
+def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
+    """Add a legend at the right of a figure: one line per text and style.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> figure = Figure(layout="constrained")
+    >>> add_legend(figure, loss_styles(["hinge"]).items())
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['hinge']
+    """
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=text, **style) for text, style in entries]
+    figure.legend(handles=handles, loc="outside right center", handlelength=3)
+
+
+def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
+    """Write figures into a directory, each as PNG and PDF by its name, and return their paths.
+
+    Examples
+    --------
+    >>> save_all(Path("unused"), {})
+    []
+    """
+    paths = []
+    for name, figure in figures.items():
+        for kind in ("png", "pdf"):
+            paths.append(directory / f"{name}.{kind}")
+            _save(figure, paths[-1])
+    return paths
+
+
+def _save(figure: Figure, path: Path) -> None:
+    with whole_file(path) as temporary:
+        figure.savefig(
+            temporary,
+            bbox_inches=None if figure.get_layout_engine() else "tight",
+            dpi=160,
+            metadata={"CreationDate": None} if path.suffix == ".pdf" else None,
+        )
