@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +16,9 @@ from pathlib import Path
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a path beside the target to write to, and move it into place once everything is written.
+
+    A link is followed, and a file that is replaced leaves its permissions to the new one. What is no regular file, such
+    as a device, a pipe or the standard output, is never replaced: the content is written into it.
 
     Examples
     --------
@@ -22,15 +29,47 @@ def whole_file(path: Path) -> Iterator[Path]:
     ...     (Path(folder) / "new" / "answer.txt").read_text()
     '42'
     """
-    if path.is_dir():
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        status = None
+    if status is not None and stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write")
+    if status is not None and (not stat.S_ISREG(status.st_mode) or _stream_of(status)):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder) / path.name
+            yield temporary
+            _pour(temporary, path, _stream_of(status))
+        return
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib goes by the suffix
     try:
         yield temporary
+        if status is not None:
+            temporary.chmod(stat.S_IMODE(status.st_mode))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _stream_of(status: os.stat_result) -> int | None:
+    """Return which of this process's own output streams a file is, if any: others may be writing to it as well."""
+    for stream in (1, 2):
+        try:
+            if os.path.samestat(os.fstat(stream), status):
+                return stream
+        except OSError:  # the stream is closed
+            continue
+    return None
+
+
+def _pour(source: Path, target: Path, stream: int | None) -> None:
+    """Write the content of a file into a device, a pipe, or an output stream that is open already."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with source.open("rb") as content, open(target if stream is None else stream, "wb", closefd=stream is None) as out:
+        shutil.copyfileobj(content, out)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -1,0 +1,106 @@
+"""Files and folders are whole or absent, and nothing that is no regular file is ever replaced."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from symloss.files import whole_file, whole_folder, write_whole
+
+TO_STDOUT = """
+from pathlib import Path
+from symloss.files import write_whole
+print("before")
+write_whole(Path({!r}), "text\\n")
+print("after")
+"""
+
+
+def test_a_link_is_followed_and_stays_one(tmp_path):
+    (tmp_path / "far").mkdir()
+    target, link = tmp_path / "far" / "data.txt", tmp_path / "link.txt"
+    link.symlink_to(target)
+    for text in ("new", "newer"):  # the first time, the link leads to nothing
+        write_whole(link, text)
+        assert link.is_symlink()
+        assert not target.is_symlink()
+        assert target.read_text() == text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data.txt", "far", "link.txt"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "data.txt"
+    path.write_text("old")
+    path.chmod(mode)
+    write_whole(path, "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    pipe, found = tmp_path / "pipe.csv", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()), daemon=True)
+    reader.start()
+    write_whole(pipe, "through")
+    reader.join(10)
+    assert found == ["through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_a_device_is_written_into(device):
+    before = Path(device).stat()
+    if device == "/dev/full":
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(Path(device), "lost")
+    else:
+        write_whole(Path(device), "gone")
+    after = Path(device).stat()
+    assert stat.S_ISCHR(after.st_mode)
+    assert (after.st_ino, after.st_rdev) == (before.st_ino, before.st_rdev)
+
+
+@pytest.mark.parametrize("into", ["pipe", "file"])
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1"])
+def test_the_standard_output_is_written_into(tmp_path, name, into):
+    code = [sys.executable, "-c", TO_STDOUT.format(name)]
+    if into == "pipe":
+        found = subprocess.run(code, check=True, capture_output=True, text=True).stdout
+    else:
+        with (tmp_path / "out.txt").open("w") as out:
+            subprocess.run(code, check=True, stdout=out)
+        found = (tmp_path / "out.txt").read_text()
+    assert found == "before\ntext\nafter\n"
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), whole_file(path) as temporary:
+        temporary.write_text(f"half {1 / 0}")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder; expected the name of a file"):
+        write_whole(tmp_path, "text")
+
+
+def test_a_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path):
+    folder = tmp_path / "model"
+    with whole_folder(folder) as new:
+        (new / "a").write_text("1")
+    with pytest.raises(ZeroDivisionError), whole_folder(folder) as new:
+        (new / "b").write_text(f"half {1 / 0}")
+    assert [path.name for path in folder.iterdir()] == ["a"]
+    with whole_folder(folder) as new:
+        (new / "b").write_text("2")
+    assert [path.name for path in folder.iterdir()] == ["b"]
+    assert list(tmp_path.iterdir()) == [folder]
