@@ -329,6 +329,14 @@ def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch
     assert seen == [1, 1, 1]
 
 
+def test_an_analysis_runs_on_one_thread(monkeypatch):
+    seen: list[int] = []
+    analysis = sys.modules["symloss.theory.analysis"]
+    monkeypatch.setattr(analysis, "probes", noting(seen, analysis.probes))
+    sl.theory.analyze("hinge")
+    assert seen == [1]
+
+
 class Boosting(HistGradientBoostingClassifier):
     """Notes its number of threads."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -48,7 +49,22 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
         value, grad_pos, grad_neg = analytic(pos, neg, loss, structure)
     else:
         raise TypeError(f"{loss!r} has a structure of unknown kind: {structure!r}")
-    return value, pos.where_counted(grad_pos), neg.where_counted(grad_neg)
+    return _in_range(value, loss), pos.where_counted(grad_pos), neg.where_counted(grad_neg)
+
+
+def _in_range(value: Tensor, loss: Loss) -> Tensor:
+    """A mean of values lies between the least and the largest of them, also when it is rounded."""
+    low, high = _limits(loss)
+    return value.clamp(low, high) if math.isfinite(low) or math.isfinite(high) else value
+
+
+@lru_cache(maxsize=64)
+def _limits(loss: Loss) -> tuple[float, float]:
+    """What a loss says of its values: those at both infinities if it never increases, and else nothing."""
+    if loss.properties is None or not loss.properties.non_increasing:
+        return -math.inf, math.inf
+    low, high = loss.value(torch.tensor([math.inf, -math.inf], dtype=torch.float64)).tolist()
+    return (low, high) if low <= 0 <= high else (-math.inf, math.inf)  # where a class has no weight, the risk is 0
 
 
 def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
@@ -109,7 +125,8 @@ def _few_pairs(
     if not 0 < pairs <= limits.kinked:
         return None
     if pos_share is not None or neg_share is not None:
-        return weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
+        few = weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
+        return None if few is None else (_in_range(few[0], loss), *few[1:])
     if pairs <= limits.any:
         return one_tile(pos, neg, loss)
     structure = loss.structure

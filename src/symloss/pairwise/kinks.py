@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
+from symloss.pairwise.intervals import Sorted, by_intervals
 from symloss.pairwise.moments import polynomial
 from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
+
+_WIDE = 2.0**20  # so many kinks' widths from the center, sums of scores lose six digits of sixteen
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -25,26 +28,55 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 
 
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """The line and all kinks, from both classes in order and their ranks in each other.
+    """The line and all kinks, from both classes in order."""
+    s, t = ordered(pos), ordered(neg)
+    centre = 0.5 * s.middle + 0.5 * t.middle
+    if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, centre, kinks):
+        return _over_a_wide_range(s, t, centre, line, kinks)
+    return _from_ranks(s, t, centre, line, kinks)
+
+
+def _far_apart(s: Ordered, t: Ordered, centre: Tensor, kinks: tuple[Kink, ...]) -> bool:
+    """Whether scores lie so far from their center, in multiples of a kink's place, that sums of them lose digits."""
+    ends = torch.cat([side.ends for side in (s, t)], 1)
+    return bool(((ends - centre).abs() > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
+
+
+def _over_a_wide_range(
+    s: Ordered, t: Ordered, centre: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]
+) -> Sums:
+    """The same, slower and without cancellation: slopes and steps, which are counts, as ever; the rest by intervals."""
+    intercept, slope = (*line, 0.0, 0.0)[:2]
+    steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
+    value = _from_ranks(s, t, centre, (intercept,), steps)[0]
+    gradients = _from_ranks(s, t, centre, (0.0, slope), corners)[1:]
+    every = slice(None)
+    pos, neg = (Sorted(side.values(every, every), side.shares) for side in (s, t))
+    rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
+    for side, gradient, more in zip((s, t), gradients, of_squares, strict=True):
+        gradient.scatter_add_(1, side.index(every, every), more.to(gradient.dtype))
+    return value + rest, gradients[0], gradients[1]
+
+
+def _from_ranks(s: Ordered, t: Ordered, centre: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+    """The same from the ranks of the classes in each other.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u); one of squares is half
     of that. The slopes of line and corners are added up before they meet a score, so that none cancels.
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
-    s, t = ordered(pos), ordered(neg)
-    centre = 0.5 * s.middle + 0.5 * t.middle
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
     at_corners, at_squares = (
         ranks(s, t, [kink.where for kink in some]) if some else (None, None) for some in (corners, squares)
     )
-    value = torch.zeros_like(centre).add_(intercept * pos.total * neg.total)
+    value = torch.zeros_like(centre).add_(intercept * s.total * t.total)
     gradients = []
     for own, other, sign, total, of_corners, of_squares in zip(
-        (s, t), (t, s), (1.0, -1.0), (neg.total, pos.total), at_corners, at_squares, strict=True
+        (s, t), (t, s), (1.0, -1.0), (t.total, s.total), at_corners, at_squares, strict=True
     ):
         others = _Others.of(other, centre, bool(squares), from_rank=sign > 0)
         side = _OneSide(own, others, sign, sign * slope * total, corners, of_corners, squares, of_squares)
-        gradients.append(side.add_to(value, centre, pos.scores.dtype))
+        gradients.append(side.add_to(value, centre, s.dtype))
     return value[:, 0], gradients[0], gradients[1]
 
 

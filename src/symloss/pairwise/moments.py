@@ -33,8 +33,7 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
         return _plain_polynomial(pos.scores, neg.scores, a, b, c)
     centre = centre_of(pos, neg)
     mean_pos, mean_neg = mean(pos, centre), mean(neg, centre)
-    gap = mean_pos - mean_neg
-    value = (a + b * gap + c * gap**2) * (pos.total * neg.total)
+    value = _at(mean_pos - mean_neg, a, b, c) * (pos.total * neg.total)
     gradients = []
     for side, own, other, weight, sign in (
         (pos, mean_pos, mean_neg, neg.total, 1.0),
@@ -54,36 +53,48 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
 
 
 def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
-    """Return the sums for scale * exp(-rate z), from one sum of exponentials a class."""
+    """Return the sums for scale * exp(-rate z), from one sum of exponentials a class.
+
+    Each sum is relative to its largest term, and exponents are differences of two scores: outliers cost no digits.
+    """
     rate, scale = decay.rate, decay.scale
     if _plain(pos, neg):
         return _plain_exponential(pos.scores, neg.scores, rate, scale)
-    centre = centre_of(pos, neg)
-    parts = []
+    extremes, logarithms = [], []
     for side, sign in ((pos, -1.0), (neg, 1.0)):
-        extreme = side.scores.amax(1, keepdim=True) if sign * rate > 0 else side.scores.amin(1, keepdim=True)
-        top = sign * rate * (extreme.double() - centre)
-        total = torch.zeros_like(top)
+        extreme = _extreme(side.scores, sign * rate)
+        total = torch.zeros_like(extreme)
         for rows, columns in blocks(side.scores):
-            centred = side.scores[rows, columns].double() - centre[rows]
-            powers = centred.mul_(sign * rate).sub_(top[rows]).exp_()
+            powers = (side.scores[rows, columns].double() - extreme[rows]).mul_(sign * rate).exp_()
             total[rows] += powers.mul_(side.share(rows, columns)).sum(1, keepdim=True)
-        parts.append(top + total.log())
-    value = scale * (parts[0] + parts[1]).exp()
+        extremes.append(extreme)
+        logarithms.append(total.log())
+    value = scale * (rate * (extremes[1] - extremes[0]) + logarithms[0] + logarithms[1]).exp()
     gradients = []
-    for side, other, sign in ((pos, parts[1], -1.0), (neg, parts[0], 1.0)):
+    for side, other, sign in ((pos, 1, -1.0), (neg, 0, 1.0)):
+        extreme, logarithm = extremes[other], logarithms[other]
         gradient = torch.empty_like(side.scores)
         for rows, columns in blocks(side.scores):
-            centred = side.scores[rows, columns].double() - centre[rows]
-            powers = centred.mul_(sign * rate).add_(other[rows]).exp_()
+            exponents = (side.scores[rows, columns].double() - extreme[rows]).mul_(sign * rate)
+            powers = exponents.add_(logarithm[rows]).exp_()
             gradient[rows, columns] = powers.mul_(sign * rate * scale).mul_(side.share(rows, columns))
         gradients.append(gradient)
     return value[:, 0], gradients[0], gradients[1]
 
 
+def _extreme(scores: Tensor, rate: float) -> Tensor:
+    """The score (k, 1) in float64 whose exp(rate * score) is the largest."""
+    return (scores.amax(1, keepdim=True) if rate > 0 else scores.amin(1, keepdim=True)).double()
+
+
 def _plain(pos: Side, neg: Side) -> bool:
     """Whether all scores weigh the same and fit one block: then the formulas as they stand take the fewest steps."""
     return pos.shares is None and neg.shares is None and in_one_block(pos.scores, neg.scores)
+
+
+def _at(gap: Tensor, a: float, b: float, c: float) -> Tensor:
+    """The polynomial at the difference of the means; a square as one, so that it does not round below its least."""
+    return c * (gap + b / (2 * c)) ** 2 + (a - b**2 / (4 * c)) if c else a + b * gap
 
 
 def _plain_polynomial(pos: Tensor, neg: Tensor, a: float, b: float, c: float) -> Sums:
@@ -96,18 +107,17 @@ def _plain_polynomial(pos: Tensor, neg: Tensor, a: float, b: float, c: float) ->
     if not c:
         return (a + b * gap)[:, 0], torch.full_like(s, b / n), torch.full_like(t, -b / m)
     spread = (s - mean_s).square_().mean(1, keepdim=True) + (t - mean_t).square_().mean(1, keepdim=True)
-    value = a + b * gap + c * (gap.square() + spread)
+    value = _at(gap, a, b, c) + c * spread
     grad_pos = (s - mean_t).mul_(2 * c / n).add_(b / n)
     return value[:, 0], grad_pos, (t - mean_s).mul_(2 * c / m).sub_(b / m)
 
 
 def _plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums:
     s, t = pos.double(), neg.double()
-    centre = t.mean(1, keepdim=True)
-    s, t = (s - centre).mul_(-rate), (t - centre).mul_(rate)
-    top_s, top_t = s.amax(1, keepdim=True), t.amax(1, keepdim=True)
+    top_s, top_t = _extreme(s, -rate), _extreme(t, rate)
     # Logarithms of the means are added to the exponents, so that nothing overflows on the way.
-    of_s, of_t = (top + (x - top).exp_().mean(1, keepdim=True).log_() for x, top in ((s, top_s), (t, top_t)))
-    value = (of_s + of_t).exp_().mul_(scale)
-    grad_pos = s.add_(of_t).exp_().mul_(-rate * scale / s.shape[1])
-    return value[:, 0], grad_pos, t.add_(of_s).exp_().mul_(rate * scale / t.shape[1])
+    of_s = (s - top_s).mul_(-rate).exp_().mean(1, keepdim=True).log_()
+    of_t = (t - top_t).mul_(rate).exp_().mean(1, keepdim=True).log_()
+    value = (rate * (top_t - top_s) + of_s + of_t).exp_().mul_(scale)
+    grad_pos = (s - top_t).mul_(-rate).add_(of_t).exp_().mul_(-rate * scale / s.shape[1])
+    return value[:, 0], grad_pos, (t - top_s).mul_(rate).add_(of_s).exp_().mul_(rate * scale / t.shape[1])

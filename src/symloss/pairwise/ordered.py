@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symloss.pairwise.problem import Side, blocks
+from symloss.pairwise.problem import Side, blocks, dropped
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -28,12 +28,15 @@ _CHUNK, _LONG = 1 << 15, 2048
 class Ordered:
     """The scores of a class in increasing order, (k, n) in float64, their shares, and the places they came from.
 
-    Without ``places``, these fill the spare bits of ``keys``.
+    Without ``places``, these fill the spare bits of ``keys``. Gradients are of the scores' own ``dtype``, and ``total``
+    is the sum of the shares.
     """
 
     keys: Tensor
     places: Tensor | None
     shares: Tensor | None
+    dtype: torch.dtype
+    total: Tensor | float
 
     def values(self, rows: slice, columns: slice) -> Tensor:
         """The scores of a block."""
@@ -49,6 +52,12 @@ class Ordered:
     def share(self, rows: slice, columns: slice) -> Tensor | float:
         """The shares of a block, as a number where they are all the same."""
         return 1.0 / self.keys.shape[1] if self.shares is None else self.shares[rows, columns]
+
+    @property
+    def ends(self) -> Tensor:
+        """The lowest and the highest, (k, 2)."""
+        last = self.keys.shape[1] - 1
+        return self.values(slice(None), slice(0, last + 1, max(1, last)))
 
     @property
     def middle(self) -> Tensor:
@@ -72,8 +81,8 @@ def ordered(side: Side) -> Ordered:
         places = torch.from_numpy(scores.numpy().argsort(axis=1))
         keys = scores.gather(1, places).double()
     if shares is not None:
-        shares = shares.gather(1, Ordered(keys, places, None).index(slice(None), slice(None)))
-    return Ordered(keys, places, shares)
+        shares = shares.gather(1, Ordered(keys, places, None, scores.dtype, 1.0).index(slice(None), slice(None)))
+    return Ordered(keys, places, shares, scores.dtype, side.total)
 
 
 def _packed_sort(scores: Tensor) -> Tensor:
@@ -145,17 +154,11 @@ def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Ra
     u = s - where
     below, up_to = torch.searchsorted(t, u, out_int32=True), torch.searchsorted(t, u, right=True, out_int32=True)
     if any(wheres):
-        dropped = _dropped(s, u, where)
-        below, up_to = torch.where(dropped > 0, up_to, below), torch.where(dropped < 0, below, up_to)
+        rest = dropped(s, u, where)
+        below, up_to = torch.where(rest > 0, up_to, below), torch.where(rest < 0, below, up_to)
     places = torch.arange(t.shape[-1], dtype=torch.int32, device=t.device).expand(t.shape).contiguous()
     neg_below, neg_up_to = (torch.searchsorted(ends, places, right=True, out_int32=True) for ends in (up_to, below))
     return Rank(below + up_to, below), Rank(neg_below + neg_up_to, neg_below)
-
-
-def _dropped(s: Any, u: Any, where: Any) -> Any:
-    """Return what rounding took from u = s - where (Knuth's two-sum): s - where is u plus this."""
-    back = u - s
-    return (s - (u - back)) - (where + back)
 
 
 def _merge(pos: Ordered, neg: Ordered, where: float, row: int, found: list[_Counts]) -> bool:
@@ -221,7 +224,7 @@ def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Plac
         return (ranks_u, ranks_u), (ranks_t, ranks_t)
     runs_u, runs_t = ((np.searchsorted(x, tied), np.searchsorted(x, tied, "right")) for x in (u, t))
     members = _members(*runs_u)
-    if _dropped(s[members], u[members], where).any():
+    if dropped(s[members], u[members], where).any():
         return None
     return _with_ties(ranks_u, runs_u, runs_t), _with_ties(ranks_t, runs_t, runs_u)
 

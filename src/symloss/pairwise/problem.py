@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -92,3 +93,9 @@ def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
 def in_one_block(*scores: Tensor) -> bool:
     """Whether all of these are few enough to be worked on at once."""
     return scores[0].device.type != "cpu" or sum(side.numel() for side in scores) <= 2 * _BLOCK
+
+
+def dropped(s: Any, u: Any, where: Any) -> Any:
+    """Return what rounding took from u = s - where (Knuth's two-sum): s - where is u plus this."""
+    back = u - s
+    return (s - (u - back)) - (where + back)

@@ -5,7 +5,9 @@ A long axis is cut into segments that only meet their neighbours; segments witho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +16,7 @@ from torch import Tensor
 
 from symloss.losses import Analytic, Loss
 from symloss.pairwise.grid import Grid, Kernel, Spread, choose, interact
-from symloss.pairwise.moments import centre_of, polynomial
+from symloss.pairwise.moments import polynomial
 from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 from symloss.pairwise.sparse import sparse
 from symloss.pairwise.tiles import tiled
@@ -44,7 +46,7 @@ def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
         return _in_groups(pos, neg, loss, structure, wide)
     if pos.scores.shape[1] * neg.scores.shape[1] <= _FEW_PAIRS:
         return tiled(pos, neg, loss)
-    return _row_by_row(pos, neg, loss, structure, saturation)
+    return _row_by_row(pos, neg, loss, structure, 2.0 ** math.ceil(math.log2(saturation)))
 
 
 def _in_groups(pos: Side, neg: Side, loss: Loss, structure: Analytic, wide: NDArray[np.bool_]) -> Sums:
@@ -161,8 +163,9 @@ class _Tilt:
         ):
             highest = torch.where(sign * self.rate > 0, start + self.reach, torch.inf)
             lowest = torch.where(sign * self.rate < 0, start - self.reach, -torch.inf)
-            sides.append(Side(side.scores.double().clamp(lowest, highest).to(side.scores.dtype), side.shares))
-            ends.append(own.clamp(lowest, highest))
+            dtype = side.scores.dtype
+            sides.append(Side(side.scores.double().clamp(lowest, highest).to(dtype), side.shares))
+            ends.append(own.clamp(lowest, highest).to(dtype).double())  # rounded as the scores are
         return (sides[0], sides[1]), torch.cat(ends, 1)
 
     def slopes(self, function: Kernel) -> Kernel:
@@ -194,15 +197,17 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
 
 
 def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """One problem: pairs in the same or in neighbouring segments through the grid, all others through the lines."""
+    """One problem: pairs in the same or in neighbouring segments through the grid, all others through the lines.
+
+    The width is a power of two, so that neither a segment's number nor a place in it is rounded.
+    """
     scores = torch.cat([pos.scores, neg.scores], 1).double()
-    anchor = centre_of(pos, neg)[0, 0]  # near the bulk, so that its positions keep their digits
-    number = ((scores - anchor) / width).floor()
+    number = (scores / width).floor()
     numbers, segment = number.unique(return_inverse=True)  # type: ignore[no-untyped-call]
     count = len(numbers)
     grid = choose(structure, width, 3 * count, scores.numel(), pos.scores)
-    # Rounding may put the largest scores out of their segments.
-    position = (((scores - anchor) - number * width) / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))
+    place = scores - number * width
+    position = (place / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))  # just below 0, rounding reaches the end
     n = pos.scores.shape[1]
     spread = Spread(grid, 2 * count, scores.device)
     for side, start, skipped in ((pos, 0, 0), (neg, n, count)):
@@ -213,7 +218,11 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
     neighbours = (numbers.diff() == 1).double()[:, None]
     q_pos, q_neg = spread.charges().chunk(2)
     value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbours)
-    parts = _far(structure, pos, neg, segment[0, :n], segment[0, n:], anchor, neighbours[:, 0])
+    s, t = (
+        _Segments.of(side.all_shares()[0], place[0, part], segment[0, part], count)
+        for side, part in ((pos, slice(n)), (neg, slice(n, None)))
+    )
+    parts = _far(structure, s, t, numbers.diff() * width, neighbours[:, 0] * width)
     gradient = pos.scores.new_empty(scores.shape)
     spread.read(torch.cat([at_pos + parts[1], -(at_neg + parts[2])]), gradient)
     return (value + parts[0]).reshape(1), gradient[:, :n], gradient[:, n:]
@@ -235,40 +244,47 @@ def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, ne
     return value, at_pos, at_neg
 
 
-def _far(
-    structure: Analytic,
-    pos: Side,
-    neg: Side,
-    pos_segment: Tensor,
-    neg_segment: Tensor,
-    centre: Tensor,
-    neighbours: Tensor,
-) -> Sums:
-    """The same of all other pairs, whose margins are so large that the kernel is a line."""
-    count = len(neighbours) + 1
-    totals = []
-    for side, segment in ((pos, pos_segment), (neg, neg_segment)):
-        share = side.all_shares()[0]
-        weight = share.new_zeros(count).index_add_(0, segment, share)
-        moment = share.new_zeros(count).index_add_(0, segment, share * (side.scores[0].double() - centre))
-        totals.append((weight, moment))
-    (s0, s1), (t0, t1) = totals
+class _Segments(NamedTuple):
+    """The scores of a class by segments: their share, and their share times their place in the segment."""
 
-    def below(x: Tensor, links: Tensor = neighbours) -> Tensor:
+    share: Tensor
+    moment: Tensor
+
+    @classmethod
+    def of(cls, share: Tensor, place: Tensor, segment: Tensor, count: int) -> _Segments:
+        share_of, moment_of = (share.new_zeros(count).index_add_(0, segment, x) for x in (share, share * place))
+        return cls(share_of, moment_of)
+
+
+def _far(structure: Analytic, pos: _Segments, neg: _Segments, steps: Tensor, near: Tensor) -> Sums:
+    """The same of all other pairs, whose margins are so large that the kernel is a line.
+
+    ``steps`` are the distances from each segment to the next, and ``near`` those between neighbors, else 0.
+    """
+    linked = (near > 0).double()
+
+    def below(x: Tensor, links: Tensor = linked) -> Tensor:
         """The sum over segments below, but not next to, each."""
         total = x.cumsum(0) - x
         total[1:] -= links * x[:-1]
         return total
 
     def above(x: Tensor) -> Tensor:
-        return below(x.flip(0), neighbours.flip(0)).flip(0)
+        return below(x.flip(0), linked.flip(0)).flip(0)
 
-    value = torch.zeros((), dtype=torch.float64, device=centre.device)
-    for (intercept, slope), t_weight, t_moment in (
-        (structure.right, below(t0), below(t1)),
-        (structure.left, above(t0), above(t1)),
-    ):
-        value = value + (s0 * intercept * t_weight + slope * (s1 * t_weight - s0 * t_moment)).sum()
-    at_pos = structure.right[1] * below(t0) + structure.left[1] * above(t0)
-    at_neg = structure.right[1] * above(s0) + structure.left[1] * below(s0)
+    def apart(low: _Segments, high: _Segments) -> tuple[Tensor, Tensor]:
+        """The share of pairs with one score in a segment below the other's, and the sum of their distances.
+
+        A distance is a sum of steps, so no large numbers cancel.
+        """
+        across = low.share.cumsum(0)[:-1] * high.share.flip(0).cumsum(0).flip(0)[1:]
+        distance = (steps * across).sum() - (near * low.share[:-1] * high.share[1:]).sum()
+        of_low = below(low.share)
+        return (high.share * of_low).sum(), distance + (high.moment * of_low - high.share * below(low.moment)).sum()
+
+    (intercept, slope), (left_intercept, left_slope) = structure.right, structure.left
+    right, left = apart(neg, pos), apart(pos, neg)
+    value = intercept * right[0] + slope * right[1] + left_intercept * left[0] - left_slope * left[1]
+    at_pos = slope * below(neg.share) + left_slope * above(neg.share)
+    at_neg = slope * above(pos.share) + left_slope * below(pos.share)
     return value, at_pos[:, None], at_neg[:, None]

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
-from symloss.pairwise.moments import centre_of
 from symloss.pairwise.problem import Side, Sums
 
 # Beyond exp(-745) a kernel is its line to the last bit; where too many pairs are closer than that, exp(-40) must do.
@@ -17,9 +16,8 @@ _PAIRS_A_STEP = 1 << 20
 
 def sparse(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums | None:
     """Return the sums of one problem, or None where too many pairs are close."""
-    centre = centre_of(pos, neg)[0]
-    s, w = pos.scores[0].double() - centre, pos.all_shares()[0]
-    t, order = (neg.scores[0].double() - centre).sort()
+    s, w = pos.scores[0].double(), pos.all_shares()[0]
+    t, order = neg.scores[0].double().sort()
     v = neg.all_shares()[0][order]
     for decay in _DECAYS:
         reach = decay / min(structure.left_rate, structure.right_rate)
@@ -34,8 +32,8 @@ def sparse(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums | None
     )
     for (intercept, slope), bound in ((structure.right, first), (structure.left, last)):
         below = bound is first
-        of_t, moment_t = _running(v, below)[bound], _running(v * t, below)[bound]
-        value = value + (w * ((intercept + slope * s) * of_t - slope * moment_t)).sum()
+        of_t, distance = _beyond(t, v, s, bound) if below else _beyond(-t.flip(0), v.flip(0), -s, len(t) - bound)
+        value = value + (w * (intercept * of_t + (slope if below else -slope) * distance)).sum()
         grad_pos += slope * w * of_t
         # A negative meets the positives whose bound lies beyond it.
         bounds = t.new_zeros(len(t) + 1).index_add_(0, bound, w)
@@ -62,7 +60,10 @@ def _close_pairs(
     return value, grad_pos, grad_neg
 
 
-def _running(x: Tensor, from_start: bool) -> Tensor:
-    """Entry b is the sum of x[:b], or of x[b:]."""
-    sums = torch.cat([x.new_zeros(1), x.cumsum(0)])
-    return sums if from_start else sums[-1] - sums
+def _beyond(t: Tensor, v: Tensor, s: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
+    """The share of t[:bound], and the sum of share times distance from there up to each s: terms of one sign."""
+    zero = v.new_zeros(1)
+    share = torch.cat([zero, v.cumsum(0)])
+    from_last = torch.cat([zero, zero, (t.diff() * share[1:-1]).cumsum(0)])  # to the last t before each bound
+    last = t[(bound - 1).clamp(min=0)]
+    return share[bound], from_last[bound] + share[bound] * (s - last)

@@ -53,7 +53,10 @@ def analyze(loss: LossLike) -> Report:
     >>> print(analyze("hinge").auc_consistent.reason)
     on three points, scores that do not rank by eta minimise the pairwise risk
     """
-    return _Analysis(get_loss(loss)).report()
+    from symloss.threads import one_thread  # needs threadpoolctl, which importing symloss does not
+
+    with one_thread():  # some thousand operations of some thousand numbers each
+        return _Analysis(get_loss(loss)).report()
 
 
 def symmetry(loss: LossLike) -> tuple[float | None, Verdict]:

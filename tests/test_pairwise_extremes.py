@@ -1,0 +1,104 @@
+"""Scores up to the largest that float32 holds: the exact number, and never one outside the range of the loss."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symloss as sl
+
+LOSSES = [*sl.list_losses(), sl.BarrierHinge(b=10, r=1)]
+BIG = [1e8, 1e13, 1e17, 3e38]
+UNIT_RANGE = ["zero_one", "ramp", "sigmoid", "savage"]
+
+
+def scores(kind, big, dtype, n=520, m=540):
+    """Two classes with outliers or clusters at ``big``; more pairs than are ever computed one by one."""
+    generator = torch.Generator().manual_seed(0)
+    pos, neg = (2 * torch.randn(size, generator=generator, dtype=dtype) for size in (n, m))
+    if kind == "one positive below":
+        pos[3] = -big
+    elif kind == "one negative above":
+        neg[3] = big
+    elif kind == "outliers of both":
+        pos[0], neg[0], pos[1] = big, big, -big
+    elif kind == "two clusters of both":
+        pos[: n // 2] += big
+        neg[: m // 3] += big
+    elif kind == "negatives in two clusters":
+        pos += big
+        neg[: m // 2] += big
+    elif kind == "all over":
+        pos, neg = pos * (big / 10), neg * (big / 10)
+    return pos, neg
+
+
+KINDS = ["one positive below", "one negative above", "outliers of both", "two clusters of both",
+         "negatives in two clusters", "all over"]  # fmt: skip
+
+
+def matrix(pos, neg, loss, w):
+    """All pairs at once in float64: margins are differences of scores, so that each is rounded once at most."""
+    pos, neg, loss = pos.double(), neg.double(), sl.get_loss(loss)
+    z = pos[:, None] - neg
+    share = torch.full_like(pos, 1 / len(pos)) if w is None else w / w.sum()
+    slopes = share[:, None] * loss.derivative(z) / len(neg)
+    return (share[:, None] * loss(z) / len(neg)).sum(), slopes.sum(1), -slopes.sum(0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_far_scores_cost_no_digits(loss, kind, dtype, weighted):
+    for big in BIG:
+        pos, neg = scores(kind, big, dtype)
+        w = torch.linspace(0.1, 2, len(pos), dtype=torch.float64) if weighted else None
+        if loss == "unhinged" and "positive" not in kind and "negative" not in kind:
+            continue  # its value is a difference of two means, which are that large
+        pos.requires_grad_()
+        neg.requires_grad_()
+        value = sl.pairwise_risk(pos, neg, loss, w, method="structure")
+        found = (value.detach(), *torch.autograd.grad(value, (pos, neg)))
+        exact = matrix(pos.detach(), neg.detach(), loss, w)
+        for part, expected in zip(found, exact, strict=True):
+            expected = expected.to(dtype).double()  # too large a number is infinite in float32
+            off = (part.double() - expected).abs().nan_to_num(0.0, posinf=math.inf)  # two equal infinities
+            finite = expected[expected.isfinite()].abs()
+            limit = (3e-7 if dtype == torch.float32 else 1e-9) * (finite.max() if len(finite) else 1.0)
+            assert off.max() <= limit + 1e-37, f"{big}: {part} is not {expected}"
+
+
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+@pytest.mark.parametrize("name", [name for name in sl.list_losses() if name != "unhinged"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_risk_lies_in_the_range_of_its_loss(name, method, data):
+    size = data.draw(st.sampled_from([1.0, 1e3, 1e8, 1e16, 1e37, 3e38]))
+    number = st.floats(-1, 1, width=32) | st.sampled_from([-1.0, 0.0, 1.0])
+    pos, neg = (torch.tensor(data.draw(st.lists(number, min_size=1, max_size=90))) * size for _ in "pn")
+    w = torch.tensor(data.draw(st.lists(st.integers(0, 3), min_size=len(pos), max_size=len(pos)))).double()
+    for weight in (None, w):
+        for dtype in (torch.float32, torch.float64):
+            risk = sl.pairwise_risk(pos.to(dtype), neg.to(dtype), name, weight, method=method).item()
+            assert 0 <= risk <= (1 if name in UNIT_RANGE else math.inf)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "savage"])
+@pytest.mark.parametrize("wrong_way_round", [True, False])
+def test_classes_that_are_far_apart_and_wide(name, dtype, wrong_way_round):
+    for seed in range(10):  # as the scores of a badly initialized network may be
+        torch.manual_seed(seed)
+        x = 50 * torch.randn(1000, dtype=dtype).abs()
+        low, high = -x[:500] - 2, x[500:] + 2
+        pos, neg = (low, high) if wrong_way_round else (high, low)
+        pos.requires_grad_()
+        risk = sl.AUCLoss(name)(torch.cat([pos, neg]), torch.arange(1000) < 500)
+        (gradient,) = torch.autograd.grad(risk, pos)
+        expected, slopes, _ = matrix(pos.detach(), neg, name, None)
+        rtol = 1e-5 if dtype == torch.float32 else 1e-9
+        torch.testing.assert_close(risk.detach().double(), expected, rtol=rtol, atol=0)
+        assert (gradient.double() - slopes).abs().max() <= rtol * slopes.abs().max()
