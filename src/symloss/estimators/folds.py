@@ -17,7 +17,9 @@ Folds = list[tuple[Rows, Rows]]
 
 
 def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int) -> Folds:
-    """Return the training rows and the test rows of each fold; all have weight, and both classes are trained on.
+    """Return the training rows and the test rows of each fold.
+
+    All these rows have a weight above 0, and every fold trains on points of both classes.
 
     Parameters
     ----------

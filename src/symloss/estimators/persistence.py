@@ -29,7 +29,7 @@ _MODEL, _TENSORS, _PART = "model.json", "tensors.safetensors", "part{}.skops"
 # text, and run no code when they are loaded.
 _TRUSTED = {
     "sklearn.tree._tree.Tree",  # our forests need only this one
-    # The next ones are for boosting; newer versions of skops trust some of them.
+    # The next five are for boosting; newer versions of skops trust some of them.
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn._loss.loss.HalfBinomialLoss",
