@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import symloss as sl
-from symloss.estimators.differences import auc_parts, error_of_difference
 from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.standard_errors import auc_contributions, standard_error_of_difference
 
 FLEXIBLE = ("leaves of 5", "leaves of 1", "boosting", "alpha 0.03", "alpha 0.001", "alpha 0.0005", "alpha 5e-05")
 
@@ -79,11 +79,11 @@ def compare(dataset, noise, trial):
 def rules(names, noisy, positive, folds):
     """Return the weights that each rule gives to the candidates."""
     means = np.array([np.mean([sl.metrics.auc(of[test], positive[test]) for _, test in folds]) for of in noisy])
-    parts = [auc_parts(of, positive, np.ones(len(positive))) for of in noisy]
+    parts = [auc_contributions(of, positive, np.ones(len(positive))) for of in noisy]
     strong = np.array([not any(part in name for part in FLEXIBLE) for name in names])
 
     def behind(best):
-        errors = [error_of_difference(part, parts[best], positive, np.ones(len(positive))) for part in parts]
+        errors = [standard_error_of_difference(part, parts[best], positive, np.ones(len(positive))) for part in parts]
         return np.divide(means[best] - means, errors, out=np.zeros(len(means)), where=np.array(errors) > 0)
 
     best = int(np.argmax(means))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 import symloss as sl
-from symloss.estimators.differences import auc_parts
+from symloss.estimators.standard_errors import auc_contributions
 
 ANGLES = np.deg2rad([0.0, 20.0, 30.0, 40.0, 60.0])  # from the best direction
 SHIFT = 0.8
@@ -49,7 +49,7 @@ def predicted(n, pi, pi_prime, generator, population=100_000, draws=200_000):
     """The same from normal theory: means by corollary 2, covariances of the points' parts."""
     clean = norm.cdf(np.sqrt(2) * SHIFT * np.cos(ANGLES))
     scores, positive = corrupted(population, pi, pi_prime, generator)
-    parts = np.array([auc_parts(of, positive, np.ones(2 * population)) for of in scores])
+    parts = np.array([auc_contributions(of, positive, np.ones(2 * population)) for of in scores])
     covariance = (np.cov(parts[:, positive]) + np.cov(parts[:, ~positive])) / n
     estimates = generator.multivariate_normal((pi - pi_prime) * clean, covariance, draws)
     return float(np.mean(np.argmax(estimates, 1) == 0))

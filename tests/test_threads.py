@@ -19,7 +19,7 @@ from torch import nn
 
 import symloss as sl
 from symloss import threads
-from symloss.estimators import kernel, linear, networks, selection, standardise
+from symloss.estimators import kernel, linear, networks, selection, standardization
 from symloss.paper import experiment
 from symloss.paper.training import Objective, train
 from symloss.threads import one_thread, threads_for
@@ -304,10 +304,10 @@ def noting(seen, function):
 def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
     seen: list[int] = []
     linear.LinearScores(Coefficients(seen), 0.0).scores(np.zeros((2, 1)))
-    for module, name in ((standardise, "blocks"), (kernel, "rbf_kernel"), (selection, "auc_parts")):
+    for module, name in ((standardization, "blocks"), (kernel, "rbf_kernel"), (selection, "auc_contributions")):
         monkeypatch.setattr(module, name, noting(seen, getattr(module, name)))
     X, y = drawn()
-    standardise.Standard.of(X, np.ones(len(X)))
+    standardization.Standardization.fit(X, np.ones(len(X)))
     fitted = sl.AUCClassifier("logistic", "kernel", threshold=0.0).fit(X, y)
     fitted.decision_function(X)
     selection.AUCClassifierCV([("linear", sl.AUCClassifier())], cv=2).fit(X, y)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from symloss.estimators import AUCClassifier, kernel
-from symloss.estimators.linear import Penalised
+from symloss.estimators.family import PenalizedRisk
 from symloss.losses import Logistic, Sigmoid, Unhinged
 
 
@@ -25,7 +25,7 @@ def test_it_learns_what_no_linear_score_can(ring):
 def test_with_all_points_as_landmarks_unhinged_is_the_difference_of_kernel_means(ring):
     X, inside = ring
     model = kernel.fit_kernel(
-        X, inside, np.ones(300), Penalised("auc", Unhinged(), 0.5), gamma=2.0, n_landmarks=300, seed=0
+        X, inside, np.ones(300), PenalizedRisk("auc", Unhinged(), 0.5), gamma=2.0, n_landmarks=300, seed=0
     )
     Z = (X - X.mean(0)) / X.std(0)
     K = rbf_kernel(Z, Z, gamma=2.0 / 4)
@@ -38,11 +38,11 @@ def test_weights_are_repetitions(ring):
     X, inside = ring[0][:60], ring[1][:60]
     weight = np.random.default_rng(1).integers(0, 3, 60)
     settings = {"gamma": 1.0, "n_landmarks": 100, "seed": 0}
-    penalised = Penalised("ber", Logistic(), 0.01)
+    objective = PenalizedRisk("ber", Logistic(), 0.01)
     used = weight > 0
-    weighted = kernel.fit_kernel(X[used], inside[used], weight[used].astype(float), penalised, **settings)
+    weighted = kernel.fit_kernel(X[used], inside[used], weight[used].astype(float), objective, **settings)
     repeated = kernel.fit_kernel(
-        np.repeat(X, weight, axis=0), np.repeat(inside, weight), np.ones(weight.sum()), penalised, **settings
+        np.repeat(X, weight, axis=0), np.repeat(inside, weight), np.ones(weight.sum()), objective, **settings
     )
     np.testing.assert_allclose(weighted.scores(X), repeated.scores(X), atol=1e-4)
 
@@ -50,25 +50,25 @@ def test_weights_are_repetitions(ring):
 def test_features_computed_in_blocks_are_the_same(ring, monkeypatch):
     X, inside = ring
     settings = {"gamma": 1.0, "n_landmarks": 50, "seed": 0}
-    penalised = Penalised("auc", Logistic(), 0.01)
-    expected = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings).scores(X)
+    objective = PenalizedRisk("auc", Logistic(), 0.01)
+    expected = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings).scores(X)
     monkeypatch.setattr(kernel, "_KEPT", 0)
-    found = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings).scores(X)
+    found = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings).scores(X)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_warm_start_begins_where_the_last_fit_ended(ring, monkeypatch):
     X, inside = ring
     settings = {"gamma": 1.0, "n_landmarks": 50, "seed": 0}
-    penalised = Penalised("auc", Sigmoid(), 0.001)
-    last = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings)
+    objective = PenalizedRisk("auc", Sigmoid(), 0.001)
+    last = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings)
     starts = []
 
-    def spy(features, positive, weight, penalised, start):
+    def spy(features, positive, weight, objective, start):
         starts.append(features.times(start[0]) + start[1])
         return start
 
-    monkeypatch.setattr(kernel, "minimise_risk", spy)
-    again = kernel.fit_kernel(X, inside, np.ones(300), penalised, **settings, start=last)
+    monkeypatch.setattr(kernel, "minimize_risk", spy)
+    again = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings, start=last)
     np.testing.assert_allclose(starts[0], last.scores(X), atol=1e-6)
     np.testing.assert_allclose(again.scores(X), last.scores(X), atol=1e-6)

@@ -55,7 +55,7 @@ def test_weights_are_repetitions_up_to_adams_rounding(noisy, kind):
 def test_the_score_is_the_mean_of_the_networks(noisy):
     X, y = noisy[:2]
     fitted = AUCClassifier(**{**FAST, "epochs": 2}).fit(X, y)
-    rows = torch.from_numpy(fitted.scorer_.standard.apply(X)).float()
+    rows = torch.from_numpy(fitted.scorer_.standard.transform(X)).float()
     stack = fitted.scorer_.networks
     alone = torch.stack([stack.perceptron(k)(rows) for k in range(2)]).mean(0)
     np.testing.assert_allclose(fitted.decision_function(X), alone.detach().numpy(), atol=1e-5)

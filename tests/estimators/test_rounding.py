@@ -7,9 +7,10 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 
 import symloss as sl
-from symloss.estimators.linear import Penalised, StandardFeatures, minimise_risk
+from symloss.estimators.family import PenalizedRisk
+from symloss.estimators.linear import StandardizedFeatures, minimize_risk
 from symloss.estimators.rounding import Rounded, roundings
-from symloss.estimators.standardise import Standard
+from symloss.estimators.standardization import Standardization
 
 CORNERED = [sl.Hinge(), sl.DoubleHinge(), sl.Ramp(), sl.BarrierHinge(), sl.BarrierHinge(10, 1)]
 
@@ -43,9 +44,9 @@ def test_no_subgradient_leads_downhill_from_the_minimiser(loss, risk):
     X = generator.normal(size=(40, 5))
     positive = X[:, 0] + generator.normal(size=40) > 0
     alpha = 0.05 * loss(torch.tensor(0.0)).item()
-    features = StandardFeatures(X, Standard.of(X, np.ones(40)))
-    weights, bias = minimise_risk(features, positive, np.ones(40), Penalised(risk, loss, alpha))
-    Z = features.standard.apply(X)
+    features = StandardizedFeatures(X, Standardization.fit(X, np.ones(40)))
+    weights, bias = minimize_risk(features, positive, np.ones(40), PenalizedRisk(risk, loss, alpha))
+    Z = features.standardization.transform(X)
     scores = Z @ weights + bias
     if risk == "ber":
         margins = np.where(positive, scores, -scores)

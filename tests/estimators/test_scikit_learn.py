@@ -12,6 +12,11 @@ POOL = [
     ("trees", BERClassifier(model="trees", n_estimators=5, min_samples_leaf=2, random_state=0)),
 ]
 
+
+def told(stage, done, total, name):
+    pass
+
+
 ESTIMATORS = [
     BERClassifier(),
     AUCClassifier(),
@@ -26,6 +31,7 @@ ESTIMATORS = [
     AUCClassifier(model="kernel"),
     BERClassifierCV(POOL, cv=2),
     AUCClassifierCV(POOL[1:], cv=2),
+    AUCClassifierCV(POOL[:1], cv=2, callback=told),
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -17,7 +17,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import symloss as sl
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, default_candidates
+from symloss.estimators import (
+    AUCClassifier,
+    AUCClassifierCV,
+    BERClassifier,
+    BERClassifierCV,
+    default_candidates,
+    load,
+    save,
+)
 
 BOTH = [BERClassifierCV, AUCClassifierCV]
 POOL = [
@@ -136,6 +144,55 @@ def test_processes_and_progress_change_nothing(noisy, capsys):
     found = AUCClassifierCV(POOL, random_state=0, n_jobs=2, verbose=True).fit(X, y).decision_function(X)
     np.testing.assert_array_equal(found, expected)
     assert "Scoring candidates on folds: 20 of 20\n" in capsys.readouterr().err
+
+
+class Noting:
+    """A callback that notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def __call__(self, *what):
+        self.told.append(what)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_callback_is_told_of_every_fit(noisy, kind, capsys):
+    X, y = noisy[:2]
+    expected = kind(POOL[:2], cv=3, random_state=0).fit(X, y)
+    callback = Noting()
+    chosen = kind(POOL[:2], cv=3, random_state=0, callback=callback).fit(X, y)
+    scoring = "Scoring candidates on folds"
+    assert callback.told == [
+        *((scoring, done, 6, "linear" if done <= 3 else "nothing") for done in range(1, 7)),
+        ("Fitting the best", 1, 1, "linear"),
+    ]
+    assert not capsys.readouterr().err
+    np.testing.assert_array_equal(chosen.decision_function(X), expected.decision_function(X))
+    callback.told.clear()
+    kind(POOL[:2], cv=3, random_state=0, callback=callback, n_jobs=2, verbose=True).fit(X, y)
+    assert [(stage, done, total) for stage, done, total, _ in callback.told[:-1]] == [
+        (scoring, done, 6) for done in range(1, 7)
+    ]
+    assert sorted(name for *_, name in callback.told[:-1]) == ["linear"] * 3 + ["nothing"] * 3
+    assert "Scoring candidates on folds: 6 of 6\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_callback_is_a_parameter_like_others(noisy, kind, tmp_path):
+    X, y = noisy[:2]
+    chosen = kind(POOL[:1], cv=2, callback=print)
+    assert kind().callback is None
+    assert clone(chosen).callback is print
+    assert chosen.get_params()["callback"] is print
+    copy = pickle.loads(pickle.dumps(chosen.set_params(callback=Noting()).fit(X, y)))
+    assert len(copy.callback.told) == 3
+    chosen.set_params(callback=lambda *what: None)
+    save(chosen, tmp_path / "model")  # without it
+    assert "callback" not in (tmp_path / "model" / "model.json").read_text()
+    assert load(tmp_path / "model").callback is None
+    with pytest.raises(ValueError, match="callback must be a function or None, got 'print'"):
+        kind(POOL[:1], callback="print").fit(X, y)
 
 
 def test_missing_values_with_the_default_pool(noisy):

@@ -24,8 +24,9 @@ def fitted(progress):
     )
     trees = sl.AUCClassifier(model="trees", n_estimators=20)
     pool = [("linear", sl.AUCClassifier()), ("doomed", Doomed()), ("trees", trees)]
-    classifier = sl.AUCClassifierCV(pool, cv=2, random_state=0)
-    classifier._progress = lambda title, done, total: progress.update([title])
+    classifier = sl.AUCClassifierCV(
+        pool, cv=2, random_state=0, callback=lambda stage, done, total, name: progress.update([stage])
+    )
     classifier.fit(X, y)
     return [*classifier.cv_results_.values(), classifier.oof_scores_, classifier.decision_function(X)]
 

@@ -185,6 +185,7 @@ def test_progress_reaches_the_estimator(frame):
     assert scored == [(k, 5) for k in range(1, 6)]
     assert seen[-1] == ("Fitting the best", 1, 1)
     assert not hasattr(fitted.model.estimator, "_progress")
+    assert fitted.model.estimator.callback is None
     with fit_progress() as progress:
         progress("linear [bold]", 1, 2)
 

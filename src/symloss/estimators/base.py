@@ -1,4 +1,4 @@
-"""What all estimators share: checked data, any two labels, and predictions by a threshold on scores."""
+"""What all estimators share: they check data, take any two labels, and predict by a threshold on scores."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 Array = NDArray[np.float64]
 
 
-class Training(NamedTuple):
-    """Training data: features, which labels are the positive one, and weights."""
+class TrainingData(NamedTuple):
+    """Training data: features, one row per point; whether each label is the positive one; and weights."""
 
     X: Any
     positive: NDArray[np.bool_]
     weight: Array
 
-    def used(self) -> Training:
-        """Return the rows that have weight."""
+    def used(self) -> TrainingData:
+        """Return the rows whose weight is above 0."""
         return self if (self.weight > 0).all() else self.rows(np.flatnonzero(self.weight > 0))
 
-    def rows(self, rows: NDArray[np.intp]) -> Training:
+    def rows(self, rows: NDArray[np.intp]) -> TrainingData:
         """Return some of the rows."""
-        return Training(self.X[rows], self.positive[rows], self.weight[rows])
+        return TrainingData(self.X[rows], self.positive[rows], self.weight[rows])
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary classifier whose subclasses fit and give scores; the larger of two labels is the positive one."""
+    """A binary classifier; subclasses fit it and compute scores. The larger of the two labels is the positive one."""
 
     classes_: NDArray[Any]
     threshold_: float
     random_state: Any
 
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the rows of X less the threshold: above 0 is predicted positive."""
+        """Return one score per row of X, less the threshold: a row above 0 is predicted positive."""
         return self._scores(self._validated(X)) - self.threshold_
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels of the rows of X."""
+        """Return the predicted label of each row of X."""
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(np.intp)]
 
@@ -50,11 +50,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _allows(self) -> tuple[bool, bool]:
-        """Return whether sparse X, and whether missing values, can be fitted."""
+        """Return whether X may be sparse, and whether it may have missing values."""
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Count as not fitted until the fit that has begun is over, lest half of it be taken for a whole."""
+        """Count as not fitted until a new fit has ended: one that fails halfway must not be predicted with."""
         self.__dict__.pop("threshold_", None)
 
     def _seed(self) -> int:
@@ -72,8 +72,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "dtype": np.float64,
         }
 
-    def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Training:
-        """Check the data, and set ``classes_`` and what scikit-learn keeps of the features."""
+    def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
+        """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
         X, y = validate_data(self, X, y, reset=reset, **self._check_params())
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
@@ -86,7 +86,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs points of two classes (of weight above 0), got only one class: {labels}"
             )
         self.classes_ = labels
-        return Training(X, positive, weight)
+        return TrainingData(X, positive, weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Folds, and scores of every point by a model that has not seen it."""
+"""Folds, and scores of points by models that were not trained on them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ Folds = list[tuple[Rows, Rows]]
 
 
 def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int) -> Folds:
-    """Return training and test rows of each fold, all of positive weight and with both classes to train on.
+    """Return the training rows and the test rows of each fold.
+
+    All these rows have a weight above 0, and every fold trains on points of both classes.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (training rows, test rows)
-        A number of folds is lowered to the size of the smaller class; with a class of one point there is one fold, of
-        all points, to train and to test on, and a warning. Test rows must be disjoint.
+        A number of folds is lowered to the number of points in the smaller class. If that is one point, there is one
+        fold, which trains and tests on all points, and a warning. The test rows of different folds must be disjoint.
     X, positive, weight
-        The data.
+        The training data.
     seed : int
-        Of the shuffle, if ``cv`` is a number.
+        The seed of the shuffle, if ``cv`` is a number.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
 
 
 def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
-    """Raise unless every fold holds out points of both classes, which its score needs.
+    """Raise ValueError unless every fold holds out points of both classes: without both, it has no score.
 
     Examples
     --------
@@ -74,7 +76,7 @@ def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
 
 
 def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Return rows to train on and rows to validate on, a fraction of each class but at least one point of it.
+    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it.
 
     Examples
     --------
@@ -93,15 +95,16 @@ def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[R
 
 
 def out_of_fold(scores_of: Callable[[Rows, Any], Array], X: Any, folds: Folds) -> Array:
-    """Return the score of every held-out point, NaN where no fold holds a point out.
+    """Return one score per point, by the model of the fold that holds it out; NaN if no fold does.
 
     Parameters
     ----------
     scores_of : callable
-        Fits on these rows and returns the scores of the points given.
+        ``scores_of(rows, points)`` fits a model to the rows, and returns its scores of the points.
     X : array or sparse matrix
         All points.
     folds : list of (training rows, test rows)
+        As ``split`` returns them.
 
     Examples
     --------

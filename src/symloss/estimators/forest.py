@@ -1,4 +1,4 @@
-"""Scores of a forest: the average label of the leaves that a point falls into."""
+"""The family of trees: a score is the average label of the leaves that a point falls into."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
+from symloss.estimators.base import TrainingData
+from symloss.estimators.family import Family, PenalizedRisk, check_count
+
 Array = NDArray[np.float64]
 
 
 class ForestScores(NamedTuple):
-    """Scores between -1 and 1 of a fitted scikit-learn forest.
+    """The scores of a fitted scikit-learn forest, between -1 and 1.
 
     Examples
     --------
@@ -24,7 +27,7 @@ class ForestScores(NamedTuple):
     forest: Any
 
     def scores(self, X: Any) -> Array:
-        """Return the scores of the rows of X."""
+        """Return one score per row of X."""
         return np.asarray(self.forest.predict(X))
 
 
@@ -39,28 +42,29 @@ def fit_forest(
     n_jobs: int | None,
     start: ForestScores | None = None,
 ) -> ForestScores:
-    """Grow extremely randomised trees with large leaves on labels +1 and -1, both classes weighing the same.
+    """Grow extremely randomized trees with large leaves on labels +1 and -1; both classes have the same total weight.
 
-    In the kernel "share of the trees in which two points fall into one leaf, over the leaf's weight", the minimiser of
-    the unhinged risk is the sum of the labels, and that is the average label of a point's leaves. Large leaves average
-    the label noise away.
+    The average label minimizes the unhinged risk, in this sense: let the kernel of two points be the share of the
+    trees in which both fall into the same leaf, each tree divided by the weight of that leaf. The minimizer of the
+    unhinged risk in the space of this kernel is the sum of the labels, and that is the average label of a point's
+    leaves. Large leaves average the label noise away.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        Features; missing values where scikit-learn allows them.
+        Features; values may be missing where scikit-learn allows it.
     positive : array of n bool
-        Labels.
+        Whether each label is the positive one.
     weight : array of n positive weights
         Weight k counts as k repetitions.
     n_estimators : int
         The number of trees.
     min_samples_leaf : int
         The fewest points in a leaf, counted as if both classes had the same size.
-    seed, n_jobs
-        As in scikit-learn.
+    seed, n_jobs : int
+        scikit-learn's ``random_state`` and ``n_jobs``.
     start : ForestScores, optional
-        A forest to copy and to add the missing trees to.
+        A forest, of which a copy gets the trees that it lacks.
 
     Examples
     --------
@@ -76,12 +80,12 @@ def fit_forest(
             f"weight k counts as k repetitions, and these weights sum to {total:g}: two leaves of {min_samples_leaf} "
             f"points need {2 * min_samples_leaf}; give larger weights or a smaller min_samples_leaf"
         )
-    # Times the other class's total: whole weights stay whole, and sums of them exact.
+    # Multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums exact.
     balanced = np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight
     forest = ExtraTreesRegressor() if start is None else copy.deepcopy(start.forest)
     forest.set_params(
         n_estimators=n_estimators,
-        # Weighted points count as repeated ones, and rounding decides for no leaf.
+        # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
         min_weight_fraction_leaf=min((1 - 1e-9) * min_samples_leaf / total, 0.5),
         max_features="sqrt",
         random_state=seed,
@@ -89,3 +93,31 @@ def fit_forest(
         warm_start=start is not None,
     )
     return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced))
+
+
+def _fit(
+    data: TrainingData, _: PenalizedRisk, seed: int, start: ForestScores | None, **parameters: Any
+) -> ForestScores:
+    return fit_forest(*data, **parameters, seed=seed, start=start)
+
+
+def _check_objective(objective: PenalizedRisk) -> None:
+    if objective.loss.name not in ("unhinged", "squared"):
+        raise ValueError(
+            f"the average label of a leaf minimises the unhinged (in the leaf kernel) and the squared loss; "
+            f"model='trees' needs one of these, got {objective.loss!r}"
+        )
+
+
+TREES = Family(
+    description="Extremely randomized trees with large leaves, which take missing values. Their loss is "
+    '``"unhinged"``, or ``"squared"``, which gives the same scores and recovers eta.',
+    fit=_fit,
+    scorer=ForestScores,
+    stored_as="forest",
+    parameters={"n_estimators": check_count, "min_samples_leaf": check_count, "n_jobs": None},
+    check_objective=_check_objective,
+    takes_sparse=True,
+    takes_missing=True,
+    threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
+)

@@ -1,33 +1,37 @@
-"""Scores in a Gaussian kernel's space, by the Nyström method: as many landmarks as features."""
+"""The family of Gaussian kernels: sums of kernels around landmarks, fitted by the Nyström method."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
+from torch import nn
 
-from symloss.estimators.linear import Penalised, minimise_risk
-from symloss.estimators.standardise import Standard, blocks
+from symloss.estimators.base import TrainingData
+from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count
+from symloss.estimators.linear import check_alpha, minimize_risk
+from symloss.estimators.modules import GaussianKernels, StandardizedNetworks
+from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_KEPT = 2**25  # features kept in memory, as numbers; more are computed again for every product
+_KEPT = 2**25  # how many numbers of the features are kept in memory; more are computed again for every product
 
 
 class KernelScores(NamedTuple):
-    """Scores sum_k dual_k exp(-gamma |x - landmark_k|^2) + intercept, of standardised points.
+    """Scores sum_k dual_k exp(-gamma |x - landmark_k|^2) + intercept of standardized points.
 
     Examples
     --------
-    >>> model = KernelScores(Standard(np.zeros(1), np.ones(1)), 1.0, np.zeros((1, 1)), np.array([2.0]), 0.5)
+    >>> model = KernelScores(Standardization(np.zeros(1), np.ones(1)), 1.0, np.zeros((1, 1)), np.array([2.0]), 0.5)
     >>> model.scores(np.array([[0.0]]))
     array([2.5])
     """
 
-    standard: Standard
+    standard: Standardization
     gamma: float
     landmarks: Array
     dual: Array
@@ -35,52 +39,55 @@ class KernelScores(NamedTuple):
 
     @one_thread()
     def scores(self, X: Array) -> Array:
-        """Return the scores of the rows of X."""
+        """Return one score per row of X."""
         parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
         return np.concatenate(parts) + self.intercept
 
     def _block(self, X: Array) -> Array:
-        return np.asarray(rbf_kernel(self.standard.apply(X), self.landmarks, self.gamma) @ self.dual)
+        return np.asarray(rbf_kernel(self.standard.transform(X), self.landmarks, self.gamma) @ self.dual)
 
 
 class KernelFeatures:
-    """The Nyström features of standardised points.
+    """The Nyström features of standardized points, one per landmark: their products approximate the kernel.
 
     Parameters
     ----------
     X : array of shape (n, d)
-    standard : Standard
-    nystroem : scikit-learn's Nystroem, fitted
+        The points.
+    standardization : Standardization
+        How they are standardized.
+    nystroem : scikit-learn's Nystroem
+        Fitted to the landmarks.
 
     Examples
     --------
     >>> X = np.array([[0.0], [1.0]])
-    >>> features = KernelFeatures(X, Standard(np.zeros(1), np.ones(1)), Nystroem(n_components=2).fit(X))
+    >>> features = KernelFeatures(X, Standardization(np.zeros(1), np.ones(1)), Nystroem(n_components=2).fit(X))
     >>> kernel = features.times(features.transposed_times(np.array([1.0, 0.0])))
-    >>> kernel.round(3)  # exp(-|x - x'|^2), here and there
+    >>> kernel.round(3)  # exp(-|x - x'|^2) of the first point and each of the two
     array([1.   , 0.368])
     """
 
-    def __init__(self, X: Array, standard: Standard, nystroem: Nystroem) -> None:
-        self._X, self._standard, self._nystroem = X, standard, nystroem
+    def __init__(self, X: Array, standardization: Standardization, nystroem: Nystroem) -> None:
+        self._X, self._standardization, self._nystroem = X, standardization, nystroem
         self.width = len(nystroem.components_)
         self._all = self._block(slice(None)) if len(X) * self.width <= _KEPT else None
 
     def times(self, weights: Array) -> Array:
-        """Return F w."""
+        """Return F w for weights w, one per feature."""
         if self._all is not None:
             return np.asarray(self._all @ weights)
         return np.concatenate([self._block(rows) @ weights for rows in blocks(len(self._X), self.width)])
 
-    def transposed_times(self, by_scores: Array) -> Array:
-        """Return F' u."""
+    def transposed_times(self, gradient: Array) -> Array:
+        """Return F' u for a gradient u with respect to the scores, one number per point."""
         if self._all is not None:
-            return np.asarray(self._all.T @ by_scores)
-        parts = (self._block(rows).T @ by_scores[rows] for rows in blocks(len(self._X), self.width))
+            return np.asarray(self._all.T @ gradient)
+        parts = (self._block(rows).T @ gradient[rows] for rows in blocks(len(self._X), self.width))
         return np.asarray(sum(parts))
 
     def _block(self, rows: slice) -> Array:
-        return np.asarray(self._nystroem.transform(self._standard.apply(self._X[rows])))
+        return np.asarray(self._nystroem.transform(self._standardization.transform(self._X[rows])))
 
 
 @one_thread()
@@ -88,56 +95,85 @@ def fit_kernel(
     X: Array,
     positive: NDArray[np.bool_],
     weight: Array,
-    penalised: Penalised,
+    objective: PenalizedRisk,
     *,
     gamma: float,
     n_landmarks: int,
     seed: int,
     start: KernelScores | None = None,
 ) -> KernelScores:
-    """Minimise a risk over the scores that a Gaussian kernel spans on landmarks, points drawn by their weights.
+    """Minimize a risk over sums of Gaussian kernels around landmarks, which are points drawn by their weights.
 
     Parameters
     ----------
-    X, positive, weight
-        The data; weight k counts as k repetitions.
-    penalised : Penalised
-        The risk, and the penalty on the squared norm in the kernel's space.
+    X : array of shape (n, d)
+        Features.
+    positive : array of n bool
+        Whether each label is the positive one.
+    weight : array of n weights
+        Weight k counts as k repetitions.
+    objective : PenalizedRisk
+        The risk, and the penalty on the squared norm in the space of the kernel.
     gamma : float
-        The kernel is exp(-gamma |x - x'|^2 / m), where m is the mean squared distance of two standardised points.
+        The kernel is exp(-gamma |x - x'|^2 / m), where m is the mean squared distance of two standardized points.
     n_landmarks : int
-        The most landmarks; with as many as distinct points, the method is exact.
+        The largest number of landmarks. If every distinct point is one, the Nyström method is exact.
     seed : int
-        Of the draw.
+        The seed of drawing landmarks.
     start : KernelScores, optional
-        Where to start; its landmarks and kernel are kept.
+        The scores from which L-BFGS starts; its landmarks and its kernel are kept.
 
     Examples
     --------
     >>> from symloss.losses import Sigmoid
     >>> X = np.linspace(-1, 1, 40)[:, None]
     >>> inside = np.abs(X[:, 0]) < 0.5
-    >>> model = fit_kernel(X, inside, np.ones(40), Penalised("auc", Sigmoid(), 0.01), gamma=4.0, n_landmarks=20, seed=0)
+    >>> objective = PenalizedRisk("auc", Sigmoid(), 0.01)
+    >>> model = fit_kernel(X, inside, np.ones(40), objective, gamma=4.0, n_landmarks=20, seed=0)
     >>> bool(model.scores(X[inside]).min() > model.scores(X[~inside]).max())
     True
     """
     if start is None:
-        standard = Standard.of(X, weight)
+        standardization = Standardization.fit(X, weight)
         varying = int(np.count_nonzero(X.max(0) > X.min(0)))
-        gamma = gamma / (2 * max(varying, 1))
-        landmarks = standard.apply(_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
+        gamma = gamma / (2 * max(varying, 1))  # a varying feature adds 2 to the mean squared distance
+        landmarks = standardization.transform(_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
     else:
-        standard, gamma, landmarks = start.standard, start.gamma, start.landmarks
+        standardization, gamma, landmarks = start.standard, start.gamma, start.landmarks
     nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
     root = nystroem.normalization_
     first = (
         None if start is None else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
     )
-    weights, bias = minimise_risk(KernelFeatures(X, standard, nystroem), positive, weight, penalised, first)
-    return KernelScores(standard, gamma, nystroem.components_, root.T @ weights, bias)
+    weights, bias = minimize_risk(KernelFeatures(X, standardization, nystroem), positive, weight, objective, first)
+    return KernelScores(standardization, gamma, nystroem.components_, root.T @ weights, bias)
 
 
 def _landmarks(X: Array, weight: Array, n: int, generator: np.random.Generator) -> Array:
+    """Return at most n distinct points; four times as many are drawn, because some may be equal."""
     drawn = generator.choice(len(X), min(len(X), 4 * n), replace=False, p=weight / weight.sum())
     _, first = np.unique(X[drawn], axis=0, return_index=True)
     return X[drawn[np.sort(first)[:n]]]
+
+
+def _fit(
+    data: TrainingData, objective: PenalizedRisk, seed: int, start: KernelScores | None, **parameters: Any
+) -> KernelScores:
+    return fit_kernel(*data, objective, **parameters, seed=seed, start=start)
+
+
+def _to_module(scorer: KernelScores, threshold: float) -> nn.Module:
+    kernels = GaussianKernels(scorer.landmarks, scorer.dual, scorer.gamma, scorer.intercept)
+    return StandardizedNetworks([kernels], scorer.standard, threshold)
+
+
+KERNEL = Family(
+    description="Sums of Gaussian kernels of standardized features, fitted to all points or pairs at once, to the "
+    "optimum if the loss is convex.",
+    fit=_fit,
+    scorer=KernelScores,
+    stored_as="kernel",
+    parameters={"gamma": check_above_zero, "n_landmarks": check_count},
+    check_objective=check_alpha,
+    to_module=_to_module,
+)

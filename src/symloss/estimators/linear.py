@@ -1,4 +1,4 @@
-"""Linear scores of features: the regularised risk of all points, or of all pairs, minimised by L-BFGS."""
+"""The family of linear scores: the penalized risk of all points, or of all pairs, is minimized by L-BFGS."""
 
 from __future__ import annotations
 
@@ -10,51 +10,40 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
+from torch import nn
 
+from symloss.estimators.base import TrainingData
+from symloss.estimators.family import Family, PenalizedRisk, check_above_zero
+from symloss.estimators.modules import Linear
 from symloss.estimators.rounding import roundings
-from symloss.estimators.standardise import Standard, blocks
+from symloss.estimators.standardization import Standardization, blocks
 from symloss.functional import auc_risk, ber_risk
-from symloss.losses import Loss
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _MAX_ITER = 1000
 
 
-class Penalised(NamedTuple):
-    """What linear scores minimise: a risk plus alpha / 2 times the squared length of their weights.
-
-    Examples
-    --------
-    >>> from symloss.losses import Hinge
-    >>> Penalised("auc", Hinge(), 0.1).alpha
-    0.1
-    """
-
-    risk: str
-    loss: Loss
-    alpha: float
-
-
 class Features(Protocol):
-    """Features of n points, as a matrix F that can be multiplied."""
+    """A matrix F of features, one row per point, which is known only by its products with vectors."""
 
     @property
     def width(self) -> int:
         """The number of features."""
 
     def times(self, weights: Array) -> Array:
-        """Return F w."""
+        """Return F w for weights w, one per feature."""
 
-    def transposed_times(self, by_scores: Array) -> Array:
-        """Return F' u."""
+    def transposed_times(self, gradient: Array) -> Array:
+        """Return F' u for a gradient u with respect to the scores, one number per point."""
 
 
 class LinearScores(NamedTuple):
     """Scores (X - origin) @ coef + intercept.
 
-    There is an origin where dense features lie so far from zero that X @ coef and the intercept would cancel, and with
-    them most of the digits. Sparse features have none: less an origin, they would be dense.
+    The origin is for dense features that lie far from zero: without it, X @ coef and the intercept would be large
+    numbers of opposite signs, and their sum would lose most of its digits. Sparse features have no origin, because
+    subtracting it would make them dense.
 
     Examples
     --------
@@ -68,27 +57,27 @@ class LinearScores(NamedTuple):
 
     @one_thread()
     def scores(self, X: Any) -> Array:
-        """Return the scores of the rows of X."""
+        """Return one score per row of X."""
         if self.origin is None:
             return np.asarray(X @ self.coef + self.intercept)
-        if not isinstance(X, np.ndarray):  # a sparse matrix less the origin would be dense
+        if not isinstance(X, np.ndarray):  # subtracting the origin would make a sparse matrix dense
             return np.asarray(X @ self.coef - self.origin @ self.coef + self.intercept)
         parts = [(X[rows] - self.origin) @ self.coef for rows in blocks(*X.shape)]
         return np.concatenate(parts) + self.intercept
 
 
-class StandardFeatures(NamedTuple):
-    """Features in standard units: neither copied nor made dense, but centred and scaled within the products.
+class StandardizedFeatures(NamedTuple):
+    """Standardized features that are neither copied nor made dense: products with them center and scale the result.
 
     Examples
     --------
     >>> X = np.array([[0.0], [2.0]])
-    >>> StandardFeatures(X, Standard.of(X, np.ones(2))).times(np.array([3.0]))
+    >>> StandardizedFeatures(X, Standardization.fit(X, np.ones(2))).times(np.array([3.0]))
     array([-3.,  3.])
     """
 
     X: Any
-    standard: Standard
+    standardization: Standardization
 
     @property
     def width(self) -> int:
@@ -96,66 +85,69 @@ class StandardFeatures(NamedTuple):
         return int(self.X.shape[1])
 
     def times(self, weights: Array) -> Array:
-        """Return F w."""
-        coef = weights / self.standard.scale
-        return np.asarray(self.X @ coef - self.standard.mean @ coef)
+        """Return F w for weights w, one per feature."""
+        coef = weights / self.standardization.scale
+        return np.asarray(self.X @ coef - self.standardization.mean @ coef)
 
-    def transposed_times(self, by_scores: Array) -> Array:
-        """Return F' u."""
-        return np.asarray((self.X.T @ by_scores - self.standard.mean * by_scores.sum()) / self.standard.scale)
+    def transposed_times(self, gradient: Array) -> Array:
+        """Return F' u for a gradient u with respect to the scores, one number per point."""
+        mean, scale = self.standardization
+        return np.asarray((self.X.T @ gradient - mean * gradient.sum()) / scale)
 
 
 @one_thread()
 def fit_linear(
-    X: Any, positive: NDArray[np.bool_], weight: Array, penalised: Penalised, start: LinearScores | None = None
+    X: Any, positive: NDArray[np.bool_], weight: Array, objective: PenalizedRisk, start: LinearScores | None = None
 ) -> LinearScores:
-    """Minimise a risk over linear scores of the standardised features, to the optimum if the loss is convex.
+    """Minimize a risk over linear scores of the standardized features, to the optimum if the loss is convex.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
         Features.
     positive : array of n bool
-        Labels.
+        Whether each label is the positive one.
     weight : array of n weights
         Weight k counts as k repetitions, in the means and deviations of the features too.
-    penalised : Penalised
-        The risk, and the penalty on the weights of the standardised features.
+    objective : PenalizedRisk
+        The risk, and the penalty on the weights of the standardized features.
     start : LinearScores, optional
-        Where to start.
+        The scores from which L-BFGS starts.
 
     Examples
     --------
     >>> from symloss.losses import Logistic
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), Penalised("auc", Logistic(), 0.1))
+    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), PenalizedRisk("auc", Logistic(), 0.1))
     >>> bool(model.coef[0] > 0)
     True
     """
-    standard = Standard.of(X, weight)
-    origin = standard.mean if isinstance(X, np.ndarray) and standard.is_far_from_zero else None
+    standardization = Standardization.fit(X, weight)
+    origin = standardization.mean if isinstance(X, np.ndarray) and standardization.is_far_from_zero else None
     if origin is not None:
         X = X - origin
-        standard = Standard.of(X, weight)  # again: the mean of large numbers was not exact
+        standardization = Standardization.fit(X, weight)  # again, because the mean of large numbers was not exact
+    mean, scale = standardization
     first = None
     if start is not None:
-        there = start.scores(np.zeros((1, X.shape[1])) if origin is None else origin[None])[0]
-        first = start.coef * standard.scale, float(there + standard.mean @ start.coef)
-    weights, bias = minimise_risk(StandardFeatures(X, standard), positive, weight, penalised, first)
-    coef = weights / standard.scale
-    return LinearScores(coef, bias - float(standard.mean @ coef), origin)
+        score_at_origin = start.scores(np.zeros((1, X.shape[1])) if origin is None else origin[None])[0]
+        first = start.coef * scale, float(score_at_origin + mean @ start.coef)
+    weights, bias = minimize_risk(StandardizedFeatures(X, standardization), positive, weight, objective, first)
+    coef = weights / scale
+    return LinearScores(coef, bias - float(mean @ coef), origin)
 
 
-def minimise_risk(
+def minimize_risk(
     features: Features,
     positive: NDArray[np.bool_],
     weight: Array,
-    penalised: Penalised,
+    objective: PenalizedRisk,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float]:
-    """Return the weights of the features and the intercept of least risk, by L-BFGS.
+    """Return the weights of the features and the intercept that minimize a risk, by L-BFGS.
 
-    The corners of a piecewise loss are rounded off, in stages, down to 1e-4 of their distance from 0.
+    The corners of a piecewise loss are rounded off, less and less from stage to stage; the last stage rounds over
+    1e-4 of the distance of the farthest corner from 0.
 
     Warns
     -----
@@ -166,31 +158,31 @@ def minimise_risk(
     --------
     >>> from symloss.losses import Unhinged
     >>> X = np.array([[-1.0], [1.0]])
-    >>> features = StandardFeatures(X, Standard.of(X, np.ones(2)))
-    >>> weights, _ = minimise_risk(features, np.array([False, True]), np.ones(2), Penalised("ber", Unhinged(), 0.5))
+    >>> features = StandardizedFeatures(X, Standardization.fit(X, np.ones(2)))
+    >>> weights, _ = minimize_risk(features, np.array([False, True]), np.ones(2), PenalizedRisk("ber", Unhinged(), 0.5))
     >>> weights
     array([2.])
     """
-    *rounder, last = roundings(penalised.loss)
+    *rounder, last = roundings(objective.loss)
     for loss in rounder:
-        start = _minimise(features, positive, weight, penalised._replace(loss=loss), start, tolerance=1e-6)
-    return _minimise(features, positive, weight, penalised._replace(loss=last), start, tolerance=1e-15)
+        start = _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=loss), start, tolerance=1e-6)
+    return _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=last), start, tolerance=1e-15)
 
 
-def _minimise(
+def _minimize_by_lbfgs(
     features: Features,
     positive: NDArray[np.bool_],
     weight: Array,
-    penalised: Penalised,
+    objective: PenalizedRisk,
     start: tuple[Array, float] | None,
     tolerance: float,
 ) -> tuple[Array, float]:
-    risk, loss, alpha = penalised
+    risk, loss, alpha = objective
     function = auc_risk if risk == "auc" else ber_risk
     labels = torch.from_numpy(positive)
     weights = None if (weight == weight[0]).all() else torch.from_numpy(weight)
 
-    def objective(parameters: Array) -> tuple[float, Array]:
+    def value_and_gradient(parameters: Array) -> tuple[float, Array]:
         w, b = parameters[:-1], parameters[-1]
         scores = torch.from_numpy(features.times(w) + b).requires_grad_()
         value = function(scores, labels, loss, weights)
@@ -200,7 +192,7 @@ def _minimise(
         return float(value.detach()) + 0.5 * alpha * float(w @ w), gradient
 
     found = minimize(
-        objective,
+        value_and_gradient,
         np.zeros(features.width + 1) if start is None else np.append(*start),
         method="L-BFGS-B",
         jac=True,
@@ -218,3 +210,37 @@ def _minimise(
             stacklevel=2,
         )
     return found.x[:-1], float(found.x[-1])
+
+
+def check_alpha(objective: PenalizedRisk) -> None:
+    """Raise ValueError unless there is a penalty: without one, a risk may have no minimizer.
+
+    Examples
+    --------
+    >>> from symloss.losses import Hinge
+    >>> check_alpha(PenalizedRisk("auc", Hinge(), 0.0))
+    Traceback (most recent call last):
+    ValueError: alpha must be above 0, got 0.0
+    """
+    check_above_zero("alpha", objective.alpha)
+
+
+def _fit(data: TrainingData, objective: PenalizedRisk, _: int, start: LinearScores | None) -> LinearScores:
+    return fit_linear(*data, objective, start)
+
+
+def _to_module(scorer: LinearScores, threshold: float) -> nn.Module:
+    return Linear(scorer.coef, scorer.intercept - threshold, scorer.origin)
+
+
+LINEAR = Family(
+    description="Linear scores of standardized features, fitted to all points or pairs at once, to the optimum if the "
+    "loss is convex.",
+    fit=_fit,
+    scorer=LinearScores,
+    stored_as="linear",
+    parameters={},
+    check_objective=check_alpha,
+    to_module=_to_module,
+    takes_sparse=True,
+)

@@ -1,4 +1,4 @@
-"""Scores of neural networks: several at once, trained on shuffled batches, and averaged."""
+"""The family of neural networks: several are trained at once on shuffled batches, and their scores are averaged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from symloss.estimators.standardise import Standard
+from symloss.estimators.base import TrainingData
+from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count, check_fraction
+from symloss.estimators.folds import hold_out
+from symloss.estimators.modules import StandardizedNetworks
+from symloss.estimators.standardization import Standardization
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
@@ -22,11 +27,11 @@ from symloss.threads import threads_for
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_BLOCK, _BLOCK_ELSEWHERE = 64, 1024  # points that are scored together, on a CPU and on other devices
+_BLOCK, _BLOCK_ELSEWHERE = 64, 1024  # how many points are scored together, on a CPU and on other devices
 
 
 class Ensemble(nn.Module):
-    """Networks side by side: scores (k, n) of n points, a row for each.
+    """Several networks as one module, whose scores have shape (k, n): one row per network, one column per point.
 
     Examples
     --------
@@ -39,63 +44,67 @@ class Ensemble(nn.Module):
         self.networks = nn.ModuleList(networks)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return the scores of the rows of X."""
-        return torch.stack([_one_each(network(X), len(X)) for network in self.networks])
+        """Return the scores (k, n) of the n rows of X."""
+        return torch.stack([_one_score_per_point(network(X), len(X)) for network in self.networks])
 
 
-def _one_each(scores: Tensor, n: int) -> Tensor:
+def _one_score_per_point(scores: Tensor, n: int) -> Tensor:
     if scores.numel() != n:
         raise ValueError(f"a network must give one score a point, got shape {tuple(scores.shape)} for {n} points")
     return scores.reshape(n)
 
 
 class NetworkScores(NamedTuple):
-    """The mean score of networks on standardised features.
+    """The mean score of networks on standardized features.
 
     Examples
     --------
     >>> stack = PerceptronStack([lecun_normal(2, 8, np.random.default_rng(seed)) for seed in range(3)])
-    >>> NetworkScores(stack, Standard(np.zeros(2), np.ones(2))).scores(np.zeros((1, 2)))
+    >>> NetworkScores(stack, Standardization(np.zeros(2), np.ones(2))).scores(np.zeros((1, 2)))
     array([0.])
     """
 
     networks: nn.Module
-    standard: Standard
+    standard: Standardization
 
     @torch.no_grad()
     def scores(self, X: Array) -> Array:
-        """Return the scores of the rows of X, which do not depend on what other rows there are.
+        """Return one score per row of X, which does not depend on the other rows.
 
-        Products of other shapes round otherwise, so that all blocks have one size, the last filled up with zeros; and
-        perceptrons score in float64.
+        Products of matrices round differently if their shapes differ. So all blocks of rows have the same size, and
+        the last one is filled up with zeros. Perceptrons score in float64.
         """
         networks, dtype = self.networks, torch.float32
         device = next(networks.parameters()).device
-        if isinstance(networks, PerceptronStack) and device.type != "mps":  # which has no float64
+        if isinstance(networks, PerceptronStack) and device.type != "mps":  # MPS has no float64
             networks, dtype = copy.deepcopy(networks).double(), torch.float64
         size = _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
         scores = np.empty(len(X))
         with threads_for(_multiplications(networks, size)):
             for start in range(0, len(X), size):
-                standard = self.standard.apply(X[start : start + size])
+                rows = self.standard.transform(X[start : start + size])
                 block = torch.zeros(size, X.shape[1], dtype=dtype)
-                block[: len(standard)] = torch.from_numpy(standard)
-                found = networks(block.to(device))[:, : len(standard)].cpu().double().mean(0)
+                block[: len(rows)] = torch.from_numpy(rows)
+                found = networks(block.to(device))[:, : len(rows)].cpu().double().mean(0)
                 scores[start : start + size] = found.numpy()
         return scores
 
 
 class Schedule(NamedTuple):
-    """How networks are trained: by AMSGrad, for so many epochs, or until a validation set sees no more gain.
+    """How networks are trained: by AMSGrad, for a number of epochs, or until they stop improving on validation data.
 
     Parameters
     ----------
     risk : {"ber", "auc"}
+        The risk of a batch.
     loss : Loss
+        The loss in the risk.
     weight_decay, learning_rate : float
+        Those of AMSGrad.
     epochs, batch_size : int
+        How often training goes through the data, and the number of points in a batch.
     patience : int, optional
-        Stop after so many epochs without a larger AUC on the validation points, and go back to the best epoch.
+        Stop after this many epochs without a larger AUC on the validation points, and return to the best epoch.
 
     Examples
     --------
@@ -113,17 +122,18 @@ class Schedule(NamedTuple):
 
 
 def build_networks(model: Any, n_features: int, hidden_units: int, n_seeds: int, seed: int) -> nn.Module:
-    """Return untrained networks: perceptrons, those of a factory, or a copy of a network, whose weights it keeps.
+    """Return networks to be trained: new perceptrons, networks that a function makes, or a copy of a network.
 
     Parameters
     ----------
     model : "mlp", nn.Module or callable
-        A callable takes the number of features, and returns a network.
+        A callable takes the number of features and returns a network. The copy of a module keeps its weights.
     n_features, hidden_units : int
         The size of a perceptron.
     n_seeds : int
-        How many; a network of your own is one.
+        How many perceptrons, or networks of a callable; a module gives one network.
     seed : int
+        The seed of the initial weights.
 
     Examples
     --------
@@ -144,7 +154,7 @@ def build_networks(model: Any, n_features: int, hidden_units: int, n_seeds: int,
 
 def fit_networks(
     networks: nn.Module,
-    standard: Standard,
+    standardization: Standardization,
     training: tuple[Array, NDArray[np.bool_], Array],
     validation: tuple[Array, NDArray[np.bool_], Array] | None,
     schedule: Schedule,
@@ -152,42 +162,46 @@ def fit_networks(
     seed: int,
     device: str = "cpu",
 ) -> NetworkScores:
-    """Train networks, all on the same batches, which hold the classes in their proportion.
+    """Train networks, all on the same batches, each of which holds the classes in their proportion.
 
     Parameters
     ----------
     networks : nn.Module
-        Gives scores (k, n), one row for each network; trained in place.
-    standard : Standard
-        Means and deviations of the features.
+        Returns scores (k, n), one row per network; it is trained in place.
+    standardization : Standardization
+        How features are standardized.
     training, validation : (X, positive, weight)
-        Points, labels, and weights, of which k counts as k repetitions within a batch. The validation points may have
-        corrupted labels too: their AUC is an increasing function of the clean one (corollary 2).
+        Points, whether their labels are positive, and weights; weight k counts as k repetitions within a batch. The
+        labels of the validation points may be corrupted too: the AUC on them is an increasing function of the clean
+        AUC (corollary 2).
     schedule : Schedule
+        How they are trained.
     seed : int
-        Of the batches, and of whatever chance there is in the networks.
+        The seed of the batches, and of anything random in the networks.
     device : str
+        The torch device to train on.
 
     Examples
     --------
     >>> from symloss.losses import Unhinged
     >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> standard = Standard.of(X, np.ones(40))
+    >>> standardization = Standardization.fit(X, np.ones(40))
     >>> schedule = Schedule("auc", Unhinged(), weight_decay=0.01, learning_rate=1e-3, epochs=20, batch_size=20)
     >>> networks = build_networks("mlp", 1, hidden_units=20, n_seeds=2, seed=0)
-    >>> model = fit_networks(networks, standard, (X, X[:, 0] > 0, np.ones(40)), None, schedule, seed=0)
+    >>> training = X, X[:, 0] > 0, np.ones(40)
+    >>> model = fit_networks(networks, standardization, training, None, schedule, seed=0)
     >>> low, high = model.scores(X[[0, -1]])
     >>> bool(low < high)
     True
     """
     X, positive, weight = training
     networks.to(device)
-    fitted = NetworkScores(networks, standard)
-    rows_on_device = as_tensor(standard.apply(X), device)
+    fitted = NetworkScores(networks, standardization)
+    rows_on_device = as_tensor(standardization.transform(X), device)
     labels = torch.from_numpy(positive).to(device)
     weights = None if (weight == weight[0]).all() else as_tensor(weight, device)
     risk = auc_risk if schedule.risk == "auc" else ber_risk
-    optimiser = torch.optim.Adam(
+    optimizer = torch.optim.Adam(
         networks.parameters(), lr=schedule.learning_rate, weight_decay=schedule.weight_decay, amsgrad=True
     )
     best = _BestEpoch(schedule.patience)
@@ -197,17 +211,17 @@ def fit_networks(
         warnings.catch_warnings(),
         threads_for(_multiplications(networks, min(schedule.batch_size, len(X)))),
     ):
-        warnings.simplefilter("ignore", MissingClassWarning)  # of a few points, not every batch has one
+        warnings.simplefilter("ignore", MissingClassWarning)  # a batch may lack a class that has few points
         torch.manual_seed(seed)
         for _ in range(schedule.epochs):
             networks.train()
             for batch in _batches(positive, schedule.batch_size, generator):
                 rows = torch.from_numpy(batch).to(device)
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 batch_weight = None if weights is None else weights[rows]
                 value = risk(networks(rows_on_device[rows]), labels[rows], schedule.loss, batch_weight).sum()
                 torch.autograd.backward(value)
-                optimiser.step()
+                optimizer.step()
             networks.eval()
             if validation is not None and best.is_last(auc(fitted.scores(validation[0]), *validation[1:]), networks):
                 break
@@ -218,12 +232,12 @@ def fit_networks(
 
 
 def _multiplications(networks: nn.Module, n: int) -> float:
-    """Return how many multiplications scoring n points takes, if every parameter is used once for a point."""
+    """Return how many multiplications it takes to score n points, if each point uses every parameter once."""
     return float(n * sum(parameter.numel() for parameter in networks.parameters()))
 
 
 class _BestEpoch:
-    """The parameters of the epoch with the largest score so far."""
+    """The parameters of the networks at the epoch with the largest score so far."""
 
     def __init__(self, patience: int | None) -> None:
         self._patience, self._waited = patience, 0
@@ -231,6 +245,7 @@ class _BestEpoch:
         self._state: dict[str, Any] | None = None
 
     def is_last(self, score: float, networks: nn.Module) -> bool:
+        """Note the score of an epoch, and return whether training should stop after it."""
         self._waited += 1
         if score > self._score:
             self._score, self._waited = score, 0
@@ -238,12 +253,13 @@ class _BestEpoch:
         return self._patience is not None and self._waited >= self._patience
 
     def restore(self, networks: nn.Module) -> None:
+        """Put the parameters of the best epoch back, if any epoch was scored."""
         if self._state is not None:
             networks.load_state_dict(self._state)
 
 
 def _batches(positive: NDArray[np.bool_], size: int, generator: np.random.Generator) -> Iterator[Rows]:
-    """Yield the rows of shuffled batches: each class is spread evenly over an epoch."""
+    """Yield the rows of each batch of an epoch; both classes are shuffled and spread evenly over the batches."""
     place = np.empty(len(positive))
     for of_class in (positive, ~positive):
         rows = np.flatnonzero(of_class)
@@ -262,3 +278,70 @@ def as_tensor(values: Array, device: Any) -> Tensor:
     tensor([1.])
     """
     return torch.from_numpy(np.asarray(values, np.float32)).to(device)
+
+
+def _fit(
+    data: TrainingData,
+    objective: PenalizedRisk,
+    seed: int,
+    start: NetworkScores | None,
+    *,
+    model: Any,
+    hidden_units: int,
+    n_seeds: int,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    early_stopping: bool,
+    validation_fraction: float,
+    patience: int,
+    device: str,
+) -> NetworkScores:
+    if start is None:
+        networks = build_networks(model, data.X.shape[1], hidden_units, n_seeds, seed)
+        standardization = Standardization.fit(data.X, data.weight)
+    else:
+        networks, standardization = copy.deepcopy(start)
+    validation = None
+    if early_stopping:
+        train, held_out = hold_out(data.positive, validation_fraction, seed)
+        data, validation = data.rows(train), data.rows(held_out)
+    risk, loss, alpha = objective
+    schedule = Schedule(risk, loss, alpha, learning_rate, epochs, batch_size, patience)
+    return fit_networks(networks, standardization, data, validation, schedule, seed=seed, device=device)
+
+
+def _to_module(scorer: NetworkScores, threshold: float) -> nn.Module:
+    networks: Any = copy.deepcopy(scorer.networks).cpu()
+    parts = (
+        [networks.perceptron(k) for k in range(len(networks))]
+        if isinstance(networks, PerceptronStack)
+        else list(networks.networks)
+    )
+    return StandardizedNetworks(parts, scorer.standard, threshold)
+
+
+PERCEPTRONS = Family(
+    description="The mean score of several perceptrons with one hidden layer.",
+    fit=_fit,
+    scorer=NetworkScores,
+    stored_as="networks",
+    parameters={
+        "model": None,
+        "hidden_units": check_count,
+        "n_seeds": check_count,
+        "epochs": check_count,
+        "batch_size": check_count,
+        "learning_rate": check_above_zero,
+        "early_stopping": None,
+        "validation_fraction": check_fraction,
+        "patience": check_count,
+        "device": None,
+    },
+    to_module=_to_module,
+)
+OWN_NETWORK = replace(
+    PERCEPTRONS,
+    description="A network of your own. Of a module, a copy is trained, from the weights that it has. A callable takes "
+    "the number of features and returns a module; the mean score of several such modules is used.",
+)

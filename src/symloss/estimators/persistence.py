@@ -1,4 +1,4 @@
-"""Save estimators to disk and load them again, without pickle: JSON, safetensors, and skops for scikit-learn parts."""
+"""Save estimators to disk and load them, without pickle: as JSON, as safetensors, and scikit-learn objects by skops."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.intact import check_trees
-from symloss.estimators.stored import ESTIMATORS, MissingModelError, Reader, Writer
+from symloss.estimators.serialization import ESTIMATORS, MissingModelError, Reader, Writer
+from symloss.estimators.tree_checks import check_trees
 from symloss.files import whole_folder
 
 FORMAT = "symloss model"
 VERSION = 1
 _MODEL, _TENSORS, _PART = "model.json", "tensors.safetensors", "part{}.skops"
-# Beyond scikit-learn's estimators, which skops knows. All of them hold numbers and text, and restore nothing else.
+# Types that are trusted in addition to scikit-learn's estimators, which skops trusts itself. They hold only numbers and
+# text, and run no code when they are loaded.
 _TRUSTED = {
-    "sklearn.tree._tree.Tree",  # all that our forests need
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # boosting; older skops knows fewer of these
+    "sklearn.tree._tree.Tree",  # our forests need only this one
+    # The next five are for boosting; newer versions of skops trust some of them.
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn._loss.loss.HalfBinomialLoss",
     "sklearn._loss.link.Interval",
@@ -40,17 +42,17 @@ _TRUSTED = {
 
 
 def save(estimator: BinaryClassifier, folder: str | Path) -> None:
-    """Write a fitted estimator into a folder: ``model.json``, ``tensors.safetensors`` and scikit-learn parts.
+    """Write a fitted estimator into a folder: ``model.json``, ``tensors.safetensors``, and scikit-learn objects.
 
-    The folder is whole or absent, and no pickle is in it. A folder that holds a model, and nothing else, is replaced;
-    any other is refused.
+    No pickle is written. The folder is written as a whole: if writing fails, nothing is left or changed. A folder that
+    holds a saved model and nothing else is replaced; any other folder that is not empty is refused.
 
     Parameters
     ----------
     estimator : BERClassifier, AUCClassifier, BERClassifierCV or AUCClassifierCV
-        Losses must be built in. Of a network of your own, the parameters are saved but not the code.
+        Its losses must be built in. If it has networks of your own, their parameters are saved, but not their code.
     folder : str or Path
-        Where to.
+        The folder to write.
 
     Examples
     --------
@@ -66,23 +68,23 @@ def save(estimator: BinaryClassifier, folder: str | Path) -> None:
 
 
 def load(folder: str | Path, model: Any = None) -> BinaryClassifier:
-    """Return the estimator that was saved in a folder: it predicts the same to the last bit.
+    """Return the estimator that was saved in a folder; its predictions are the same to the last bit.
 
-    Nothing in the folder can name code to run: classes are looked up in a list, and scikit-learn parts may hold only
-    types that are known to be safe.
+    A file in the folder cannot make this function run code: classes are looked up in a list, and scikit-learn objects
+    may hold only types that are known to be safe.
 
     Parameters
     ----------
     folder : str or Path
-        Where ``save`` has written to.
+        A folder that ``save`` has written.
     model : nn.Module or callable, optional
-        The network of your own that was fitted, or the function that makes it; for several candidates of a CV
-        estimator, a dict of them by the candidates' names.
+        The network of your own that was fitted, or the function that makes it. If several candidates of a CV estimator
+        have one, a dict of them by the names of the candidates.
 
     Warns
     -----
     UserWarning
-        If scikit-learn parts were written by another version of scikit-learn.
+        If a scikit-learn object was written by another version of scikit-learn.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def load(folder: str | Path, model: Any = None) -> BinaryClassifier:
 
 
 class _DamagedFileError(ValueError):
-    """A file of a model is missing or not as it was written."""
+    """A file of a model is missing, or has changed since it was written."""
 
 
 def _damaged(path: Path, reason: object) -> _DamagedFileError:
@@ -126,7 +128,7 @@ def _damaged(path: Path, reason: object) -> _DamagedFileError:
 
 
 def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, bytes]) -> None:
-    """Save an estimator, and further files that go with it, all or nothing.
+    """Save an estimator and further files into one folder, all of them or none.
 
     Examples
     --------
@@ -137,7 +139,7 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
     ...     read_file(Path(parent) / "model", "note.txt")
     b'hello'
     """
-    import safetensors.torch  # here and below: only what saves or loads models waits for these libraries
+    import safetensors.torch  # here and below, libraries that only saving and loading need
 
     if type(estimator) not in ESTIMATORS.values():
         raise ValueError(f"can save one of {', '.join(ESTIMATORS)}, got {type(estimator).__name__}")
@@ -162,7 +164,7 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise unless a folder is absent, empty, or holds a model and nothing else.
+    """Raise ValueError unless a folder does not exist, is empty, or holds a model and nothing else.
 
     Examples
     --------
@@ -188,7 +190,7 @@ def check_replaceable(folder: Path) -> None:
 
 
 def read_contents(folder: Path) -> dict[str, Any]:
-    """Return ``model.json`` of a folder, checked to be of a format that is known here.
+    """Return the content of ``model.json`` in a folder, after a check that this version knows its format.
 
     Examples
     --------
@@ -222,7 +224,7 @@ def read_contents(folder: Path) -> dict[str, Any]:
 
 
 def read_file(folder: Path, name: str, contents: dict[str, Any] | None = None) -> bytes:
-    """Return one of the files of a model, checked to be as it was written.
+    """Return the content of a file of a model, after a check that it has not changed since it was written.
 
     Examples
     --------
@@ -249,7 +251,7 @@ def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
 
     try:
         tensors: dict[str, Tensor] = library.load(content)
-    except Exception as error:  # its own error type, and whatever a wrong header leads to
+    except Exception as error:  # a wrong header leads to errors of many types
         raise _damaged(folder / _TENSORS, error) from None
     return tensors
 
@@ -276,7 +278,7 @@ def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InconsistentVersionWarning)  # one for each tree
+            warnings.simplefilter("ignore", InconsistentVersionWarning)  # there would be one per tree
             part = library.loads(content, trusted=sorted(_TRUSTED))
             check_trees(part)
             return part

@@ -1,4 +1,4 @@
-"""Losses with their corners rounded off, which L-BFGS can minimise: at a corner it stalls, far from the optimum."""
+"""Losses whose corners are rounded off, so that L-BFGS can minimize them: at corners it stalls far from the optimum."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from symloss.losses import Kink, Loss, Piecewise
 
 @dataclass(frozen=True)
 class Rounded(Loss):
-    """A piecewise loss with each corner averaged over [c - width, c + width]; symmetric and convex if the loss is.
+    """A piecewise loss, each corner c of which is replaced by its average over [c - width, c + width].
 
-    A corner max(0, c - z) becomes (max(0, c + w - z)^2 - max(0, c - w - z)^2) / 4w: two kinks of a kind that the
-    all-pairs algorithms know.
+    It is symmetric if the loss is symmetric, and convex if the loss is convex. A corner max(0, c - z) becomes
+    (max(0, c + w - z)^2 - max(0, c - w - z)^2) / 4w, where w is the width. The all-pairs algorithms know both terms.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Rounded(Loss):
 
     @property
     def structure(self) -> Piecewise:  # type: ignore[override]
-        """The polynomial, and for each corner two jumps in curvature."""
+        """The polynomial of the loss, and two jumps of the second derivative in place of each corner."""
         structure = self.loss.structure
         assert isinstance(structure, Piecewise)
         kinks = []
@@ -41,19 +41,19 @@ class Rounded(Loss):
         return Piecewise(structure.coefficients, tuple(kinks))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return the sum of the parts."""
+        """Return the loss of the margins z."""
         return self.structure(z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return the derivative of the parts."""
+        """Return the derivative of the loss at the margins z."""
         return self.structure.derivative()(z)
 
 
 def roundings(loss: Loss) -> list[Loss]:
-    """Return the losses to minimise one after another, each from the last one's minimiser: rounder ones first.
+    """Return the losses to minimize one after another, each from the minimizer of the one before.
 
-    The last is rounded over 1e-4 of the distance of the farthest corner from 0; a loss without corners is minimised
-    as it is.
+    Each is rounded over a tenth of the width of the one before; the last over 1e-4 of the distance of the farthest
+    corner from 0. A loss without corners is returned alone.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Choose among models on noisy validation folds, which is valid, and average the best.
+"""Score models on folds of the corrupted labels, and average the best of them.
 
-Corrupted AUC and balanced accuracy are increasing affine functions of the clean ones (corollaries 2 and 4 with the
-zero-one loss): the candidate that is best on corrupted labels is, up to chance, the best on clean ones.
+AUC and balanced accuracy on corrupted labels are increasing affine functions of those on clean labels (corollaries 2
+and 4 with the zero-one loss). So the candidate that is best on corrupted labels is, up to chance, also best on clean
+ones.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from symloss.corruption import check_contamination
-from symloss.estimators.base import BinaryClassifier, Training
+from symloss.estimators.base import BinaryClassifier, TrainingData
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.differences import auc_parts, balanced_accuracy_parts, error_of_difference
+from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.folds import Folds, check_test_folds, split
+from symloss.estimators.standard_errors import (
+    auc_contributions,
+    balanced_accuracy_contributions,
+    standard_error_of_difference,
+)
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
 from symloss.metrics import (
@@ -37,11 +43,11 @@ from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
-_LEAST_WEIGHT = 0.03
+_LEAST_WEIGHT = 0.03  # as a share of the weight of the best candidate
 
 
 class Member(NamedTuple):
-    """A fitted candidate, its weight in the average, and the mean and deviation of its out-of-fold scores.
+    """A fitted candidate, its weight in the average, and the mean and standard deviation of its out-of-fold scores.
 
     Examples
     --------
@@ -56,7 +62,7 @@ class Member(NamedTuple):
     scale: float
 
     def scores(self, X: Any) -> Array:
-        """Return the candidate's scores on the scale that all members share."""
+        """Return the standardized scores of the rows of X, which all members have on the same scale."""
         return (_raw_scores(self.estimator, X) - self.mean) / self.scale
 
 
@@ -74,6 +80,7 @@ class _ClassifierCV(BinaryClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        callback: Callable[[str, int, int, str], object] | None = None,
     ) -> None:
         self.candidates = candidates
         self.temperature = temperature
@@ -83,9 +90,10 @@ class _ClassifierCV(BinaryClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Score the candidates on folds of the labels given, and fit the best to all; weight k is k repetitions."""
+        """Score the candidates on folds, and fit the best ones to all points; weight k counts as k repetitions."""
         self._forget()
         if (self.pi is None) != (self.pi_prime is None):
             raise ValueError(f"give both pi and pi_prime or neither, got {self.pi!r} and {self.pi_prime!r}")
@@ -93,6 +101,8 @@ class _ClassifierCV(BinaryClassifier):
             check_contamination(self.pi, self.pi_prime)
         if not self.temperature >= 0:
             raise ValueError(f"temperature must be at least 0, got {self.temperature!r}")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be a function or None, got {self.callback!r}")
         data = self._training(X, y, sample_weight)
         seed = self._seed()
         candidates = self._pool(data, seed)
@@ -101,42 +111,48 @@ class _ClassifierCV(BinaryClassifier):
             raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
         folds = split(self.cv, *data, seed)
         check_test_folds(folds, data.positive)
-        scores = self._out_of_fold([estimator for _, estimator in candidates], data, folds)
+        scores = self._out_of_fold(candidates, data, folds)
         self.cv_results_ = self._results([name for name, _ in candidates], scores, data, folds)
         weights = self.cv_results_["weight"]
         best = np.flatnonzero(weights)[np.argsort(-weights[weights > 0], kind="stable")].tolist()
         used = data.used()
-        fitted = self._parallel("Fitting the best", _fitted, [(candidates[k][1], *used) for k in best])
+        names = [candidates[k][0] for k in best]
+        fitted = self._run("Fitting the best", _fitted, names, [(candidates[k][1], *used) for k in best])
         self.members_ = [
             Member(candidates[k][0], estimator, float(weights[k]), *_mean_and_scale(scores[k], data))
             for k, estimator in zip(best, fitted, strict=True)
         ]
-        standardised = [m.weight * (scores[k] - m.mean) / m.scale for k, m in zip(best, self.members_, strict=True)]
-        self._set_threshold(np.sum(standardised, 0), data)
+        weighted = [m.weight * (scores[k] - m.mean) / m.scale for k, m in zip(best, self.members_, strict=True)]
+        self._set_threshold(np.sum(weighted, 0), data)
         return self
 
-    def _out_of_fold(self, estimators: list[Any], data: Training, folds: Folds) -> Array:
-        """Return the scores (candidates, points) by candidates that have not seen the point; NaN if none is so."""
-        tasks = [(estimator, *data, *fold) for estimator in estimators for fold in folds]
-        found = self._parallel("Scoring candidates on folds", _scores_of, tasks)
-        scores = np.full((len(estimators), len(data.weight)), np.nan)
-        for k in range(len(estimators)):
+    def _out_of_fold(self, candidates: Candidates, data: TrainingData, folds: Folds) -> Array:
+        """Return scores (candidates, points), each by a fit without the point; NaN if no fold holds the point out."""
+        names = [name for name, _ in candidates for _ in folds]
+        tasks = [(estimator, *data, *fold) for _, estimator in candidates for fold in folds]
+        found = self._run("Scoring candidates on folds", _scores_of, names, tasks)
+        scores = np.full((len(candidates), len(data.weight)), np.nan)
+        for k in range(len(candidates)):
             for (_, test), part in zip(folds, found[k * len(folds) :], strict=False):
                 scores[k, test] = part
         return scores
 
-    def _parallel(self, title: str, function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-        progress = getattr(self, "_progress", _print_progress if self.verbose else None)
+    def _run(
+        self, stage: str, function: Callable[..., Any], names: list[str], tasks: list[tuple[Any, ...]]
+    ) -> list[Any]:
+        """Return the results of tasks that run in parallel, and report each one that ends by its candidate's name."""
         results: dict[int, Any] = {}
         for k, result in completed(function, tasks, self.n_jobs):
             if isinstance(result, LostTask):
                 raise result
             results[k] = result
-            if progress is not None:
-                progress(title, len(results), len(tasks))
+            if self.verbose:
+                _print_progress(stage, len(results), len(tasks))
+            if self.callback is not None:
+                self.callback(stage, len(results), len(tasks), names[k])
         return [results[k] for k in range(len(tasks))]
 
-    def _pool(self, data: Training, seed: int) -> Candidates:
+    def _pool(self, data: TrainingData, seed: int) -> Candidates:
         if self.candidates is None:
             return default_candidates(self._kind, data.X, seed)
         if not self.candidates:
@@ -153,8 +169,8 @@ class _ClassifierCV(BinaryClassifier):
         tags = [get_tags(estimator).input_tags for _, estimator in self.candidates or ()]
         return all(tag.sparse for tag in tags), all(tag.allow_nan for tag in tags)
 
-    def _set_threshold(self, averaged: Array, data: Training) -> None:
-        """Choose the threshold on the average's out-of-fold scores, and say what score on clean labels to expect."""
+    def _set_threshold(self, averaged: Array, data: TrainingData) -> None:
+        """Choose the threshold on out-of-fold scores of the average, and estimate the scores of the average there."""
         held_out = ~np.isnan(averaged)
         scores, positive, weight = averaged[held_out], data.positive[held_out], data.weight[held_out]
         self.threshold_ = choose_threshold(scores, positive, weight)
@@ -165,11 +181,11 @@ class _ClassifierCV(BinaryClassifier):
             self.clean_score_ = self._clean(scores - self.threshold_, positive, weight, self.pi, self.pi_prime)
 
     @one_thread()
-    def _results(self, names: list[str], scores: Array, data: Training, folds: Folds) -> dict[str, Any]:
+    def _results(self, names: list[str], scores: Array, data: TrainingData, folds: Folds) -> dict[str, Any]:
         by_fold = np.array(
             [
-                [self._score(of[test], data.positive[test], data.weight[test]) for _, test in folds]
-                for of in self._centred(scores, data)
+                [self._score(row[test], data.positive[test], data.weight[test]) for _, test in folds]
+                for row in self._centered(scores, data)
             ]
         )
         mean = by_fold.mean(1)
@@ -182,60 +198,65 @@ class _ClassifierCV(BinaryClassifier):
             "rank_test_score": rankdata(-mean, "min").astype(np.int32),
         }
 
-    def _weights(self, scores: Array, mean: Array, data: Training, folds: Folds) -> Array:
-        """Weigh candidates by how many standard errors they fall short of the best; small weights become 0."""
+    def _weights(self, scores: Array, mean: Array, data: TrainingData, folds: Folds) -> Array:
+        """Return weights that fall with the standard errors between a candidate and the best; small ones become 0."""
         rows = np.concatenate([test for _, test in folds])
-        parts = [
-            np.concatenate([self._parts(of[test], data.positive[test], data.weight[test]) for _, test in folds])
-            for of in self._centred(scores, data)
+        contributions = [
+            np.concatenate(
+                [self._contributions(row[test], data.positive[test], data.weight[test]) for _, test in folds]
+            )
+            for row in self._centered(scores, data)
         ]
         best = int(np.argmax(mean))
         labels, weight = data.positive[rows], data.weight[rows]
-        error = np.array([error_of_difference(part, parts[best], labels, weight) for part in parts])
+        error = np.array(
+            [standard_error_of_difference(own, contributions[best], labels, weight) for own in contributions]
+        )
         gap = mean[best] - mean
-        short = np.divide(gap, error, out=np.where(gap > 0, np.inf, 0.0), where=error > 0)
+        errors_behind = np.divide(gap, error, out=np.where(gap > 0, np.inf, 0.0), where=error > 0)
         if self.temperature == 0:
             weights = (np.arange(len(mean)) == best).astype(float)
         else:
-            weights = np.exp(-0.5 * (short / self.temperature) ** 2)
+            weights = np.exp(-0.5 * (errors_behind / self.temperature) ** 2)
         weights[weights < _LEAST_WEIGHT] = 0.0
         return np.asarray(weights / weights.sum())
 
-    def _centred(self, scores: Array, data: Training) -> Array:  # noqa: ARG002
-        """Return the candidates' scores less the threshold that each would have."""
+    def _centered(self, scores: Array, data: TrainingData) -> Array:  # noqa: ARG002
+        """Return the scores of the candidates, each less its own threshold where the score depends on one."""
         return scores
 
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
         raise NotImplementedError
 
-    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+    def _contributions(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
         raise NotImplementedError
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
         raise NotImplementedError
 
 
-def _print_progress(title: str, done: int, total: int) -> None:
-    print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+def _print_progress(stage: str, done: int, total: int) -> None:
+    print(f"\r{stage}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def default_candidates(
     kind: type[BERClassifier | AUCClassifier], X: Any, random_state: int | None = None
 ) -> list[tuple[str, Any]]:
-    """Return the pool that a CV estimator chooses from: families of models from strongly to hardly regularised.
+    """Return the candidates that a CV estimator has by default: families of models, strongly to weakly regularized.
 
-    Of each family, the first ones average noise away, and the last ones follow clean labels closely. Only trees and
-    boosting take missing values, only trees and linear models take sparse features. To add to the pool, put your own
-    ``(name, classifier)`` behind it and pass it on as ``candidates``.
+    In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
+    Candidates that cannot be fitted to X are left out: only trees and boosting take missing values, only trees and
+    linear models take sparse features. To add candidates of your own, append each as ``(name, classifier)`` to this
+    list, and pass the list as ``candidates``.
 
     Parameters
     ----------
     kind : BERClassifier or AUCClassifier
-        What the candidates minimise.
+        The class of the candidates, except boosting.
     X : array, data frame or sparse matrix
         The features.
     random_state : int, optional
-        The candidates' seed.
+        The seed of the candidates.
 
     Examples
     --------
@@ -257,24 +278,28 @@ def default_candidates(
     kernel, logistic, gamma 1, alpha 5e-05
     """
     common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
-    dense = not hasattr(X, "tocsr")
     pool: list[tuple[str, Any]] = [
-        (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
-        for leaf, trees in ((100, 300), (50, 300), (20, 300), (5, 100), (1, 100))
-    ]
-    if dense:
-        pool.append(("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, random_state)))
-        pool.append(("boosting, 100 trees", _boosting(0.06, 100, 10, 20, random_state)))
-        if np.isnan(np.asarray(X)).any():
-            return pool
-    pool.append(("linear, unhinged", kind(**common)))
-    pool += [(f"linear, logistic, alpha {a:g}", kind("logistic", alpha=a, **common)) for a in (1.0, 0.03, 0.001)]
-    if dense:
-        pool += [
+        *(
+            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
+            for leaf, trees in ((100, 300), (50, 300), (20, 300), (5, 100), (1, 100))
+        ),
+        ("boosting, 60 small trees", _boosting(0.03, 60, 6, 40, random_state)),
+        ("boosting, 100 trees", _boosting(0.06, 100, 10, 20, random_state)),
+        ("linear, unhinged", kind(**common)),
+        *((f"linear, logistic, alpha {a:g}", kind("logistic", alpha=a, **common)) for a in (1.0, 0.03, 0.001)),
+        *(
             (f"kernel, logistic, gamma {g:g}, alpha {a:g}", kind("logistic", "kernel", gamma=g, alpha=a, **common))
             for g, a in ((0.3, 5e-3), (1.0, 5e-4), (1.0, 5e-5))
-        ]
-    return pool
+        ),
+    ]
+    is_sparse = hasattr(X, "tocsr")
+    has_missing = not is_sparse and bool(np.isnan(np.asarray(X)).any())
+    return [(name, candidate) for name, candidate in pool if _takes(candidate, is_sparse, has_missing)]
+
+
+def _takes(estimator: Any, is_sparse: bool, has_missing: bool) -> bool:
+    tags = get_tags(estimator).input_tags
+    return (tags.sparse or not is_sparse) and (tags.allow_nan or not has_missing)
 
 
 def _boosting(
@@ -292,14 +317,14 @@ def _boosting(
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
-    """Set every random state that is None, also those of an estimator's parts."""
+    """Set every random state that is None to the seed, also those of the parts of an estimator."""
     parameters = estimator.get_params()
     states = [name for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None]
     return estimator.set_params(**dict.fromkeys(states, seed))
 
 
 def _fitted(estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array) -> Any:
-    """Fit a candidate; weights are passed only if there are some, since not every estimator takes them."""
+    """Return a fitted copy of a candidate; weights are passed only if they differ from 1: not every fit takes them."""
     with _threads_of(estimator):
         if (weight == 1).all():
             return clone(estimator).fit(X, positive)
@@ -307,7 +332,10 @@ def _fitted(estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array) 
 
 
 def _threads_of(estimator: Any) -> AbstractContextManager[None]:
-    """Keep what is scikit-learn's in all its parts on one thread; ours see to it themselves, others are the user's."""
+    """Return a context with one thread for an estimator that is scikit-learn's in all its parts.
+
+    Our own estimators limit their threads themselves, and those of the user are left alone.
+    """
     parts = [estimator, *(part for part in estimator.get_params().values() if hasattr(part, "fit"))]
     whole = all(type(part).__module__.startswith("sklearn.") for part in parts)
     return one_thread() if whole else nullcontext()
@@ -321,66 +349,36 @@ def _scores_of(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> Array:
-    """Fit a candidate to some rows and score others; rows are taken here, so that X is sent to a machine once."""
-    return _raw_scores(_fitted(estimator, *Training(X, positive, weight).rows(train)), X[test])
+    """Fit a candidate to some rows and score others; rows are taken here, so that each machine is sent X only once."""
+    return _raw_scores(_fitted(estimator, *TrainingData(X, positive, weight).rows(train)), X[test])
 
 
 def _raw_scores(estimator: Any, X: Any) -> Array:
-    # A forest's threads add its trees up in any order: other last digits.
+    # Several threads would add up the trees of a forest in any order, and so change the last digits.
     with parallel_config("threading", n_jobs=1), _threads_of(estimator):
         if hasattr(estimator, "decision_function"):
             return np.asarray(estimator.decision_function(X))
         return np.asarray(estimator.predict_proba(X)[:, 1])
 
 
-def _mean_and_scale(scores: Array, data: Training) -> tuple[float, float]:
+def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
     held_out = ~np.isnan(scores)
     mean = np.average(scores[held_out], weights=data.weight[held_out])
     variance = np.average((scores[held_out] - mean) ** 2, weights=data.weight[held_out])
     return float(mean), float(np.sqrt(variance)) or 1.0
 
 
+@fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="balanced accuracy")
 class BERClassifierCV(_ClassifierCV):
-    """The candidates of largest balanced accuracy on noisy folds, averaged: a classifier that needs no settings.
+    """A classifier that needs no settings: it averages the candidates of largest {score} on folds of noisy labels.
 
     Parameters
     ----------
-    candidates : list of (name, estimator), optional
-        Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats and labels False and
-        True, as scikit-learn's do; by default trees, boosting, linear and kernel models from strongly to hardly
-        regularised.
-    temperature : float
-        Candidates are averaged, each scaled by the deviation of its out-of-fold scores, with weights
-        exp(-(d / temperature)^2 / 2), where d is how many standard errors of their difference it falls short of the
-        best; those below 3% of the best's are left out. 0 picks the best alone.
-    cv : int, splitter or iterable
-        The folds.
-    pi, pi_prime : float, optional
-        The share of clean positives among the points labelled positive and negative, if known: for ``clean_score_``.
-    random_state : int or numpy RandomState, optional
-        Seed of the folds, and of the candidates that have none of their own.
-    n_jobs : int, optional
-        Processes to fit candidates with, through joblib: also on a cluster, inside ``joblib.parallel_config``.
-    verbose : bool
-        Whether to show progress on standard error.
+    {cv_parameters}
 
     Attributes
     ----------
-    cv_results_ : dict
-        Names of the candidates, their scores on each fold of the labels given, mean, deviation, weight and rank.
-    members_ : list
-        The candidates averaged, best first, each with ``name``, ``weight`` and fitted ``estimator``.
-    oof_scores_ : array of n floats
-        What ``decision_function`` would have said of every point had it not been in the training data; NaN for
-        points that no fold holds out.
-    corrupted_score_ : float
-        The average's out-of-fold score on the labels given: balanced accuracy here, AUC for ``AUCClassifierCV``.
-    clean_score_ : Estimate
-        The clean score that it stands for, with its interval, if pi and pi' were given. Its interval is that of a
-        score on new data; choosing members and threshold on the same folds makes it a little too high, training on
-        part of the data too low.
-    classes_, threshold_
-        As in ``BERClassifier``.
+    {cv_fitted}
 
     Examples
     --------
@@ -396,34 +394,33 @@ class BERClassifierCV(_ClassifierCV):
 
     _kind: ClassVar[type[BERClassifier | AUCClassifier]] = BERClassifier
 
-    def _centred(self, scores: Array, data: Training) -> Array:
+    def _centered(self, scores: Array, data: TrainingData) -> Array:
         held_out = ~np.isnan(scores[0])
         labels, weight = data.positive[held_out], data.weight[held_out]
-        thresholds = [choose_threshold(of[held_out], labels, weight) for of in scores]
+        thresholds = [choose_threshold(row[held_out], labels, weight) for row in scores]
         return np.asarray(scores - np.array(thresholds)[:, None])
 
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
         return balanced_accuracy(scores, positive, weight)
 
-    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
-        return balanced_accuracy_parts(scores, positive, weight)
+    def _contributions(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+        return balanced_accuracy_contributions(scores, positive, weight)
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
         return estimate_clean_balanced_accuracy(scores, positive, pi, pi_prime, weight=weight)
 
 
+@fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="AUC")
 class AUCClassifierCV(_ClassifierCV):
-    """The candidates of largest AUC on noisy folds, averaged: a ranker that needs no settings.
+    """A ranker that needs no settings: it averages the candidates of largest {score} on folds of noisy labels.
 
     Parameters
     ----------
-    candidates, temperature, cv, pi, pi_prime, random_state, n_jobs, verbose
-        As in ``BERClassifierCV``.
+    {cv_parameters}
 
     Attributes
     ----------
-    cv_results_, members_, oof_scores_, corrupted_score_, clean_score_, classes_, threshold_
-        As in ``BERClassifierCV``, with the AUC as the score.
+    {cv_fitted}
 
     Examples
     --------
@@ -442,8 +439,8 @@ class AUCClassifierCV(_ClassifierCV):
     def _score(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
         return auc(scores, positive, weight)
 
-    def _parts(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
-        return auc_parts(scores, positive, weight)
+    def _contributions(self, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+        return auc_contributions(scores, positive, weight)
 
     def _clean(self, scores: Array, positive: NDArray[np.bool_], weight: Array, pi: float, pi_prime: float) -> Estimate:
         return estimate_clean_auc(scores, positive, pi, pi_prime, weight=weight)

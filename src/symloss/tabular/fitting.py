@@ -79,7 +79,8 @@ def fit_table(
     seed, jobs
         As ``random_state`` and ``n_jobs``.
     progress : callable, optional
-        Called with the name of what is being fitted, its number, and the number of all.
+        Called as ``progress(stage, done, total)`` whenever a candidate has been fitted: ``stage`` says what is being
+        done, and ``done`` of ``total`` fits of this stage have ended.
 
     Examples
     --------
@@ -102,10 +103,12 @@ def fit_table(
     features = frame.drop(columns=[label, *drop, *([weight] if weight else [])])
     encoding = Encoding.fit(features, max_categories)
     notes = [_label_note(label, labels, is_positive, positive), *_notes(features, encoding)]
-    estimator = OBJECTIVES[objective](candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs)
-    estimator._progress = progress
+    callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
+    estimator = OBJECTIVES[objective](
+        candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
+    )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
-    del estimator._progress
+    estimator.set_params(callback=None)  # the model outlives what shows the progress of its fit
     return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
 
 

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import symloss as sl
-from symloss.estimators.differences import auc_parts, balanced_accuracy_parts, error_of_difference
+from symloss.estimators.standard_errors import (
+    auc_contributions,
+    balanced_accuracy_contributions,
+    standard_error_of_difference,
+)
 
 
 @given(
@@ -19,19 +23,19 @@ def test_parts_average_to_the_score(scores, seed):
     scores = np.array(scores, float)
     positive = np.arange(len(scores)) % 2 == 0
     weight = generator.integers(1, 4, len(scores)).astype(float)
-    parts = auc_parts(scores, positive, weight)
+    parts = auc_contributions(scores, positive, weight)
     expected = sl.metrics.auc(scores, positive, weight)
     for of_class in (positive, ~positive):
         assert np.average(parts[of_class], weights=weight[of_class]) == pytest.approx(expected)
-    halves = balanced_accuracy_parts(scores, positive, weight)
+    halves = balanced_accuracy_contributions(scores, positive, weight)
     total = sum(np.average(halves[c], weights=weight[c]) for c in (positive, ~positive))
     assert total == pytest.approx(sl.metrics.balanced_accuracy(scores, positive, weight))
 
 
-@pytest.mark.parametrize("parts", [auc_parts, balanced_accuracy_parts])
+@pytest.mark.parametrize("parts", [auc_contributions, balanced_accuracy_contributions])
 def test_the_error_of_a_difference_is_its_standard_deviation(parts):
     generator = np.random.default_rng(0)
-    metric = sl.metrics.auc if parts is auc_parts else sl.metrics.balanced_accuracy
+    metric = sl.metrics.auc if parts is auc_contributions else sl.metrics.balanced_accuracy
     positive = np.arange(400) % 2 == 0
     differences, errors = [], []
     for _ in range(600):
@@ -39,7 +43,7 @@ def test_the_error_of_a_difference_is_its_standard_deviation(parts):
         other = x + generator.normal(size=400)
         differences.append(metric(x, positive) - metric(other, positive))
         args = (positive, np.ones(400))
-        errors.append(error_of_difference(parts(x, *args), parts(other, *args), *args))
+        errors.append(standard_error_of_difference(parts(x, *args), parts(other, *args), *args))
     assert np.std(differences) == pytest.approx(np.mean(errors), rel=0.1)
 
 
@@ -57,7 +61,9 @@ def test_the_best_of_two_on_corrupted_labels_is_the_clean_best_as_often_as_theor
 
     (best, other), positive = draw(50_000)
     ones = np.ones(100_000)
-    error = error_of_difference(auc_parts(best, positive, ones), auc_parts(other, positive, ones), positive, ones)
+    error = standard_error_of_difference(
+        auc_contributions(best, positive, ones), auc_contributions(other, positive, ones), positive, ones
+    )
     clean = norm.cdf(np.sqrt(2) * shift * np.cos(angles))
     expected = norm.cdf((pi - pi_prime) * (clean[0] - clean[1]) / (error * np.sqrt(50_000 / n)))
     hits = 0

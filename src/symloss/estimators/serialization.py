@@ -1,4 +1,7 @@
-"""Estimators and their values as JSON, tensors and scikit-learn parts: nothing that is loaded can name code to run."""
+"""Turn estimators into JSON, tensors and scikit-learn objects, and back.
+
+A file cannot name code to run: whatever it holds is looked up in the tables of this module.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,10 @@ from torch import Tensor, nn
 
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.forest import ForestScores
-from symloss.estimators.kernel import KernelScores
-from symloss.estimators.linear import LinearScores
+from symloss.estimators.family_table import ALL_FAMILIES
 from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
-from symloss.estimators.standardise import Standard
+from symloss.estimators.standardization import Standardization
 from symloss.losses import get_loss, list_losses
 from symloss.metrics import Estimate
 from symloss.models import Layers, PerceptronStack
@@ -26,28 +27,26 @@ from symloss.models import Layers, PerceptronStack
 ESTIMATORS: dict[str, type[BinaryClassifier]] = {
     kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
 }
-# Plain records of values, by the names that files know them by.
+# Classes of which the fields are saved, by their names in files. Neither these names nor those of fields may change.
 _RECORDS: dict[str, Callable[..., Any]] = {
-    "linear": LinearScores,
-    "kernel": KernelScores,
-    "forest": ForestScores,
-    "networks": NetworkScores,
-    "standard": Standard,
+    **{family.stored_as: family.scorer for family in ALL_FAMILIES},
+    "standard": Standardization,
     "estimate": Estimate,
     "member": Member,
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
+_NOT_SAVED = ("callback",)  # a function of the program that fits, which says nothing about the model
 
 
 class Writer:
-    """Turn values into JSON, where every object has one key that says what it is, and keep what JSON cannot hold.
+    """Turn values into JSON, in which every object has one key that says what it is; keep apart what JSON cannot hold.
 
     Attributes
     ----------
     tensors : dict of Tensor
-        Arrays and network parameters.
-    parts : list
-        scikit-learn objects.
+        Arrays, and parameters of networks.
+    parts : list of (where, object)
+        scikit-learn objects, and where each stands in the estimator.
 
     Examples
     --------
@@ -63,7 +62,10 @@ class Writer:
         self.parts: list[tuple[str, Any]] = []
 
     def value(self, value: Any, where: str, name: str | None = None) -> Any:
-        """Return a value as JSON; ``where`` it stands is for errors, ``name`` is that of the candidate around it."""
+        """Return a value as JSON.
+
+        ``where`` is its place in the estimator, for error messages; ``name`` is that of the candidate it belongs to.
+        """
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if isinstance(value, np.generic):
@@ -79,9 +81,11 @@ class Writer:
         return self._object(value, where, name)
 
     def estimator(self, estimator: BinaryClassifier, where: str, name: str | None = None) -> Any:
-        """Return an estimator as JSON: its class, parameters, and whatever fitting has set."""
+        """Return an estimator as JSON: its class, its parameters, and the attributes that fitting has set."""
         parameters = {
-            key: self._parameter(key, value, where, name) for key, value in estimator.get_params(deep=False).items()
+            key: self._parameter(key, value, where, name)
+            for key, value in estimator.get_params(deep=False).items()
+            if key not in _NOT_SAVED
         }
         fitted = {key: self.value(value, f"{where}.{key}") for key, value in vars(estimator).items() if _is_fitted(key)}
         return {"estimator": {"class": type(estimator).__name__, "parameters": parameters, "fitted": fitted}}
@@ -104,13 +108,14 @@ class Writer:
 
     def _keep(self, tensor: Tensor) -> str:
         key = f"array{len(self.tensors)}"
-        self.tensors[key] = tensor.detach().cpu().clone().contiguous()  # tied parameters, apart
+        # A copy, because safetensors refuses tensors that share memory.
+        self.tensors[key] = tensor.detach().cpu().clone().contiguous()
         return key
 
     def _record(self, value: Any, where: str, name: str | None) -> Any:
-        name = getattr(value, "name", name)  # of a member
+        name = getattr(value, "name", name)  # a member knows the name of its candidate
         parts = {key: getattr(value, key) for key in _fields(type(value))}
-        # What is None is left out: older versions do not know all fields.
+        # Fields that are None are left out, because older versions do not know all fields.
         content = {key: self.value(part, f"{where}.{key}", name) for key, part in parts.items() if part is not None}
         return {_NAMES[type(value)]: content}
 
@@ -119,7 +124,7 @@ class Writer:
             items = [(key, self.value(item, f"{where}[{key!r}]")) for key, item in value.items()]
             return {"dict": [[self.value(key, where), item] for key, item in items]}
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
-            name = value[0]  # of a candidate
+            name = value[0]  # a pair (name, estimator) is a candidate
             return {"tuple": [name, self.value(value[1], f"{where}[{name!r}]", name)]}
         items = [self.value(item, f"{where}[{k}]", name) for k, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
@@ -156,10 +161,11 @@ class Reader:
     Parameters
     ----------
     tensors : dict of Tensor
+        Those of the ``Writer``.
     part : callable
-        Returns the scikit-learn object of a number.
+        ``part(k)`` returns the k-th scikit-learn object.
     model : nn.Module, callable or dict of them, optional
-        The user's own network, or that of each candidate.
+        The network of the user's own, or a dict of networks by the names of their candidates.
 
     Examples
     --------
@@ -173,11 +179,11 @@ class Reader:
 
     def __init__(self, tensors: dict[str, Tensor], part: Callable[[int], Any], model: Any = None) -> None:
         self._tensors, self._part, self._model = tensors, part, model
-        self._own: Any = None  # the network of the estimator that is being read
+        self._parameters: dict[str, Any] = {}  # those of the estimator that is being read
         self.asked_for_model = False
 
     def value(self, stored: Any) -> Any:
-        """Return the value."""
+        """Return the value that a ``Writer`` has turned into this JSON."""
         if isinstance(stored, list):
             return [self.value(item) for item in stored]
         if not isinstance(stored, dict):
@@ -231,13 +237,12 @@ class Reader:
             raise ValueError(f"unknown class {content['class']!r}; known classes: {', '.join(ESTIMATORS)}")
         parameters = {key: self.value(value) for key, value in content["parameters"].items()}
         estimator = ESTIMATORS[content["class"]](**parameters)
-        outer, self._own = self._own, parameters.get("model")
+        outer, self._parameters = self._parameters, parameters
         for key, value in content["fitted"].items():
             if not _is_fitted(key):
                 raise ValueError(f"{key!r} is no name of a fitted attribute")
             setattr(estimator, key, self.value(value))
-        self._own = outer
-        _move(estimator)
+        self._parameters = outer
         return estimator
 
     def _own_network(self, name: str | None) -> Any:
@@ -256,6 +261,7 @@ class Reader:
     def _perceptrons(self, content: dict[str, Any]) -> Any:
         rows, features, units = self._tensors[content["rows"]], content["features"], content["hidden_units"]
         size = (features + 2) * units + 1
+        # A row may be a little longer than its parameters, so that all rows begin at aligned addresses.
         if rows.ndim != 2 or not size <= rows.shape[1] < size + 16:
             raise ValueError(f"perceptrons {features}-{units}-1 do not have {rows.shape[-1]} parameters")
         none = Layers(torch.zeros(features + 1, units), torch.zeros(1, units), torch.zeros(1))
@@ -266,23 +272,28 @@ class Reader:
         count = content["count"]
 
         def build(n_features: int) -> nn.Module:
-            return _with_state(build_networks(self._own, n_features, 1, count, seed=0), state)
+            return _with_state(build_networks(self._parameters.get("model"), n_features, 1, count, seed=0), state)
 
         return build
 
     def _networks(self, content: dict[str, Any]) -> Any:
-        standard, networks = self.value(content["standard"]), self.value(content["networks"])
-        return NetworkScores(networks if isinstance(networks, nn.Module) else networks(len(standard.mean)), standard)
+        standardization, networks = self.value(content["standard"]), self.value(content["networks"])
+        if not isinstance(networks, nn.Module):  # of the user's own: built now that the number of features is known
+            networks = networks(len(standardization.mean))
+        device = str(self._parameters.get("device", "cpu"))
+        if device.startswith("cuda") and torch.cuda.is_available():
+            networks.to(device)  # where they were trained
+        return NetworkScores(networks, standardization)
 
 
 class MissingModelError(ValueError):
-    """A network of the user's own has to be given, or is not the one that was saved.
+    """A network of the user's own was not given, or it is not the one that was saved.
 
     Examples
     --------
     >>> Reader({}, lambda number: None).value({"own network": None})
     Traceback (most recent call last):
-    symloss.estimators.stored.MissingModelError: the network is your own, whose code is not saved: ...
+    symloss.estimators.serialization.MissingModelError: the network is your own, whose code is not saved: ...
     """
 
 
@@ -300,7 +311,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "own network": Reader._own_network,
     "own networks": Reader._own_networks,
     "perceptrons": Reader._perceptrons,
-    "networks": Reader._networks,  # a record, but the user's own module goes into it
+    "networks": Reader._networks,  # a record too, but a network of the user's own has to be built for it
 }
 
 
@@ -319,7 +330,7 @@ def _unsaved(where: str, what: str) -> ValueError:
 
 
 def _loss(loss: Any, where: str) -> Any:
-    """Return a built-in loss, or its class, by name and parameters."""
+    """Return a built-in loss, or the class of one, as JSON: its name and its parameters."""
     kind = loss if isinstance(loss, type) else type(loss)
     name = getattr(kind, "name", None)
     if name not in list_losses() or type(get_loss(str(name))) is not kind:
@@ -339,7 +350,7 @@ def _plain_dtype(text: str) -> np.dtype[Any]:
 
 
 def _with_state(networks: nn.Module, state: dict[str, Tensor]) -> nn.Module:
-    """Load parameters into networks that must have exactly these, for they are the user's own."""
+    """Return networks with saved parameters; raise if they have others, because the user gave another network."""
     expected = {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in networks.state_dict().items()}
     found = {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in state.items()}
     if expected != found:
@@ -356,13 +367,6 @@ def _with_state(networks: nn.Module, state: dict[str, Tensor]) -> nn.Module:
 
 def _shape(found: tuple[tuple[int, ...], torch.dtype] | None) -> str:
     return "absent" if found is None else f"{str(found[1]).removeprefix('torch.')} of shape {found[0]}"
-
-
-def _move(estimator: BinaryClassifier) -> None:
-    """Put networks where they were trained, if that device is here."""
-    scorer, device = getattr(estimator, "scorer_", None), str(getattr(estimator, "device", "cpu"))
-    if isinstance(scorer, NetworkScores) and device.startswith("cuda") and torch.cuda.is_available():
-        scorer.networks.to(device)
 
 
 __all__ = ["ESTIMATORS", "MissingModelError", "Reader", "Writer"]

@@ -1,4 +1,4 @@
-"""Means and deviations of features."""
+"""The mean and the standard deviation of every feature, by which features are standardized."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_BLOCK = 2**20  # numbers that are worked on at a time
-_FAR = 1e4  # deviations: products with a mean farther from 0 lose more than four of their sixteen digits
+_BLOCK = 2**20  # how many numbers a temporary array may hold
+_FAR = 1e4  # standard deviations; products with a mean farther from 0 lose more than four of their sixteen digits
 
 
-class Standard(NamedTuple):
-    """The weighted mean and standard deviation of every feature; a constant feature has scale 1.
+class Standardization(NamedTuple):
+    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1.
 
     Examples
     --------
-    >>> standard = Standard.of(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
-    >>> standard.apply(np.array([[4.0, 6.0]]))
+    >>> standardization = Standardization.fit(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
+    >>> standardization.transform(np.array([[4.0, 6.0]]))
     array([[3., 1.]])
     """
 
@@ -31,15 +31,14 @@ class Standard(NamedTuple):
 
     @classmethod
     @one_thread()
-    def of(cls, X: Any, weight: Array) -> Standard:
-        """Measure the features of an array, or of a sparse matrix, which stays sparse."""
+    def fit(cls, X: Any, weight: Array) -> Standardization:
+        """Compute both for the columns of an array or of a sparse matrix, which is not made dense."""
         if isinstance(X, np.ndarray):
             share = weight / weight.sum()
             mean = np.asarray(X.T @ share)
             low, high = X.min(0), X.max(0)
-            unit = np.where(
-                high > low, np.maximum(np.abs(low), np.abs(high)), 1.0
-            )  # squares neither over- nor underflow
+            # Divided by this unit, squares neither overflow nor underflow.
+            unit = np.where(high > low, np.maximum(np.abs(low), np.abs(high)), 1.0)
             parts = [share[rows] @ ((X[rows] - mean) / unit) ** 2 for rows in blocks(*X.shape)]
             return cls(np.where(low == high, low, mean), np.where(low == high, 1.0, unit * np.sqrt(np.sum(parts, 0))))
         mean, variance = mean_variance_axis(X, 0, weights=weight)
@@ -49,16 +48,16 @@ class Standard(NamedTuple):
 
     @property
     def is_far_from_zero(self) -> bool:
-        """Whether a feature varies so little around its mean that products with it lose digits that matter."""
+        """Whether a mean is so much larger than its deviation that products with the feature lose too many digits."""
         return bool((np.abs(self.mean) > _FAR * self.scale).any())
 
-    def apply(self, X: Array) -> Array:
-        """Return the rows of X in standard units."""
+    def transform(self, X: Array) -> Array:
+        """Return the standardized rows of X: less the mean, divided by the scale."""
         return np.asarray((X - self.mean) / self.scale)
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows that are small enough for a temporary array of this width.
+    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small.
 
     Examples
     --------

@@ -1,0 +1,160 @@
+"""Parts of the docstrings of the four estimators, each written once and filled in where its name stands in braces."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from symloss.estimators.family_table import FAMILIES
+from symloss.estimators.networks import OWN_NETWORK
+
+Class = TypeVar("Class", bound=type[Any])
+
+
+def fill_docstring(**texts: str) -> Callable[[Class], Class]:
+    """Return a class decorator that replaces each ``{name}`` in the docstring of a class by the text of that name.
+
+    Examples
+    --------
+    >>> @fill_docstring(score="AUC")
+    ... class Ranker:
+    ...     '''A ranker of largest {score}.'''
+    >>> Ranker.__doc__
+    'A ranker of largest AUC.'
+    """
+
+    def fill(filled: Class) -> Class:
+        docstring = inspect.cleandoc(filled.__doc__ or "")
+        for name, text in texts.items():
+            docstring = docstring.replace("{" + name + "}", text)
+        filled.__doc__ = docstring
+        return filled
+
+    return fill
+
+
+def _list_of_families() -> str:
+    described = {f'``"{name}"``': family for name, family in FAMILIES.items()} | {"nn.Module or callable": OWN_NETWORK}
+    items = (f"- {name}: {family.description}" for name, family in described.items())
+    wrapped = (textwrap.fill(item, 112, subsequent_indent="  ", break_on_hyphens=False) for item in items)
+    return textwrap.indent("\n".join(wrapped), "    ")
+
+
+_NAMES = ", ".join(f'"{name}"' for name in FAMILIES)
+MODEL_AND_TRAINING = f"""\
+model : {{{_NAMES}}}, nn.Module or callable, default="linear"
+    The family of models that the scores come from.
+
+{_list_of_families()}
+alpha : float, default=0.01
+    The L2 penalty of linear and kernel models, and the weight decay of networks.
+gamma : float, default=1.0
+    How narrow the kernels of ``model="kernel"`` are. A kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean
+    squared distance of two standardized points.
+n_landmarks : int, default=300
+    How many points of the data have a kernel around them with ``model="kernel"`` (the Nyström method).
+n_estimators : int, default=200
+    The number of trees.
+min_samples_leaf : int, default=20
+    The fewest points in a leaf of a tree. The noisier the labels, the larger it should be.
+hidden_units : int, default=200
+    The number of hidden units of a perceptron.
+n_seeds : int, default=5
+    How many perceptrons are trained, or how many networks if ``model`` is a callable.
+epochs : int, default=30
+    How many times the training of networks goes through the data.
+batch_size : int, default=500
+    How many points a batch has when networks are trained.
+learning_rate : float, default=0.001
+    The learning rate of AMSGrad, which trains networks.
+early_stopping : bool, default=False
+    Whether to hold out a part of the data, to stop the training of networks when the AUC on that part does not grow any
+    more, and to return to the epoch where it was largest. The labels of that part may be corrupted like all others.
+validation_fraction : float, default=0.1
+    The share of the data that early stopping holds out.
+patience : int, default=10
+    After how many epochs without a larger AUC early stopping ends the training.
+device : str, default="cpu"
+    The torch device that networks are trained on. Other models use the CPU."""
+
+FOLDS_AND_SEED = """\
+cv : int, splitter or iterable, default=5
+    The folds that the threshold is chosen on.
+warm_start : bool, default=False
+    Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights; the
+    latter two also keep its landmarks, and its means and deviations of the features. A forest gets the trees that it
+    lacks. The models that the threshold is chosen with are always fitted anew.
+random_state : int or numpy RandomState, default=None
+    The seed of everything random.
+n_jobs : int, default=None
+    How many threads grow trees. It has no effect on other models."""
+
+FITTED_FEATURES = """\
+n_features_in_ : int
+    The number of features.
+feature_names_in_ : array of str
+    The names of the features, if X was a data frame."""
+
+FITTED_MODEL = f"""\
+classes_ : array of two labels
+    The two labels; the second one is the positive one.
+threshold_ : float
+    The threshold, which ``decision_function`` subtracts from the scores of the model.
+class_prior_ : array of two floats
+    The shares of the two labels in the training data, as they were given.
+scorer_ : object
+    The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted.
+{FITTED_FEATURES}"""
+
+CV_PARAMETERS = """\
+candidates : list of (name, estimator), default=None
+    Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and True,
+    as those of scikit-learn do. None stands for ``default_candidates``: trees, boosting, linear and kernel models, each
+    from strongly to weakly regularized.
+temperature : float, default=1.0
+    The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
+    ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by the
+    standard error of this difference. Weights below 3% of that of the best are set to 0. Before they are averaged, the
+    scores of each candidate are divided by the standard deviation of its out-of-fold scores.
+cv : int, splitter or iterable, default=5
+    The folds that candidates are scored on.
+pi : float, default=None
+    The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it gives
+    ``clean_score_``.
+pi_prime : float, default=None
+    The share of clean positives among the points that are labeled negative, if it is known.
+random_state : int or numpy RandomState, default=None
+    The seed of the folds, and of all candidates whose own ``random_state`` is None.
+n_jobs : int, default=None
+    How many processes fit candidates, through joblib; inside ``joblib.parallel_config`` they may run on a cluster.
+verbose : bool, default=False
+    Whether to print progress to standard error.
+callback : callable, default=None
+    A function to be told of progress. After each fit of a candidate it is called, in this process, as
+    ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds", and then "Fitting the best";
+    ``done`` of ``total`` fits of this stage have ended; ``name`` is the candidate that was fitted last. It is not
+    saved by ``symloss.estimators.save``."""
+
+CV_FITTED = f"""\
+cv_results_ : dict
+    The names of the candidates, their {{score}} on each fold of the labels given, its mean and its standard
+    deviation over the folds, and their weights and ranks.
+members_ : list
+    The candidates that are averaged, the best one first, each with its ``name``, its ``weight`` and the fitted
+    ``estimator``.
+oof_scores_ : array of n floats
+    The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN for
+    points that no fold holds out.
+corrupted_score_ : float
+    The {{score}} of the average on the labels given, from out-of-fold scores.
+clean_score_ : Estimate
+    The {{score}} on clean labels that follows from it, with a confidence interval; only if ``pi`` and
+    ``pi_prime`` are given. The interval is that of a score on new data. Choosing members and threshold on the same
+    folds makes the score a little too high; training on a part of the data makes it too low.
+classes_ : array of two labels
+    The two labels; the second one is the positive one.
+threshold_ : float
+    The threshold, which ``decision_function`` subtracts from the average of the members' scores.
+{FITTED_FEATURES}"""
