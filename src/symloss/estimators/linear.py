@@ -15,7 +15,7 @@ from torch import nn
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_above_zero
 from symloss.estimators.modules import Linear
-from symloss.estimators.rounding import roundings
+from symloss.estimators.rounding import Rounded, roundings
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.functional import auc_risk, ber_risk
 from symloss.threads import one_thread
@@ -182,23 +182,28 @@ def _minimize_by_lbfgs(
     labels = torch.from_numpy(positive)
     weights = None if (weight == weight[0]).all() else torch.from_numpy(weight)
 
-    def value_and_gradient(parameters: Array) -> tuple[float, Array]:
-        w, b = parameters[:-1], parameters[-1]
+    first = np.zeros(features.width + 1) if start is None else np.append(*start)
+    # The first step of L-BFGS has length 1, and where corners are rounded over less than that, no search comes back.
+    unit = min(1.0, loss.width) if isinstance(loss, Rounded) else 1.0
+
+    def value_and_gradient(steps: Array) -> tuple[float, Array]:
+        w, b = (parameters := first + unit * steps)[:-1], parameters[-1]
         scores = torch.from_numpy(features.times(w) + b).requires_grad_()
         value = function(scores, labels, loss, weights)
         (by_scores,) = torch.autograd.grad(value, scores)
         u = by_scores.numpy()
         gradient = np.append(features.transposed_times(u) + alpha * w, u.sum())
-        return float(value.detach()) + 0.5 * alpha * float(w @ w), gradient
+        return float(value.detach()) + 0.5 * alpha * float(w @ w), unit * gradient
 
     found = minimize(
         value_and_gradient,
-        np.zeros(features.width + 1) if start is None else np.append(*start),
+        np.zeros_like(first),
         method="L-BFGS-B",
         jac=True,
-        options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10},
+        options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10 * unit},
     )
-    stuck = found.nit == 0 and np.abs(found.jac).max() > 1e-6
+    # From a start that is nearly a minimizer, there may be no step that rounding does not hide.
+    stuck = start is None and found.nit == 0 and np.abs(found.jac).max() > 1e-6
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or stuck:
         raise ValueError(
             f"{loss!r} at alpha = {alpha:g} cannot be minimised: it must be finite, and have a least value"
@@ -209,7 +214,8 @@ def _minimize_by_lbfgs(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return found.x[:-1], float(found.x[-1])
+    parameters = first + unit * found.x
+    return parameters[:-1], float(parameters[-1])
 
 
 def check_alpha(objective: PenalizedRisk) -> None:
