@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from symloss.checking import check_fraction
 from symloss.estimators.base import BinaryClassifier, Training
 from symloss.estimators.folds import hold_out, out_of_fold, split
 from symloss.estimators.forest import ForestScores, fit_forest
@@ -140,8 +141,7 @@ class _Classifier(BinaryClassifier):
         ):
             if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
-        if not 0 < self.validation_fraction < 1:
-            raise ValueError(f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}")
+        check_fraction("validation_fraction", self.validation_fraction)
         loss = self._loss()
         if loss.name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
