@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import symloss as sl
 from symloss.checking import check_problem, is_positive
-from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_risk
+from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_of, ber_risk
 
 CODINGS = {"0 and 1": torch.tensor([1, 0] * 50), "-1 and 1": torch.tensor([1, -1] * 50), "bool": torch.arange(100) < 50}
 
@@ -142,6 +142,15 @@ def test_a_warning_names_the_line_of_the_call():
         warnings.simplefilter("always")
         ber_risk(torch.zeros(2), [1, 1])
     assert [(warning.category, warning.filename) for warning in seen] == [(MissingClassWarning, __file__)]
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning", "error::symloss.functional.MissingClassWarning")
+def test_a_compiled_graph_is_not_broken_to_warn():
+    problem, loss = check_problem(torch.randn(3), [1, 1, 1], None), sl.Sigmoid()
+    compiled = torch.compile(ber_of, backend="aot_eager", fullgraph=True)
+    with pytest.warns(MissingClassWarning):
+        expected = ber_of(problem, loss)
+    torch.testing.assert_close(compiled(problem, loss), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.float16, torch.float64])

@@ -192,7 +192,7 @@ def _places(positive: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _warn_if_missing(complete: bool | None, consequence: str, stacklevel: int = 4) -> None:
-    if complete is False:
+    if complete is False and not torch.compiler.is_compiling():  # a warning would break the graph
         # The text is constant, so that Python's default filter shows it once.
         warnings.warn(
             f"a batch lacks a class: {consequence} (scores of shape (n, 1) are n batches of one: squeeze them)",
