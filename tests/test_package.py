@@ -121,7 +121,7 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 ORDER = [
     "files",
     "tracing",
-    "labels",
+    "checking",
     "losses",
     "pairwise",
     "functional",

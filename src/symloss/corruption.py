@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from symloss.labels import is_positive
+from symloss.checking import check_fraction, check_probability, is_positive
 
 RandomState = int | np.random.Generator | None
 
@@ -206,8 +206,8 @@ def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state
     >>> flip_labels([1, 1, 0, 0], rate_positive=1.0, rate_negative=0.0, random_state=0)
     array([0, 0, 0, 0])
     """
-    _check_probability("rate_positive", rate_positive)
-    _check_probability("rate_negative", rate_negative)
+    check_probability("rate_positive", rate_positive)
+    check_probability("rate_negative", rate_negative)
     positive = is_positive(y).cpu().numpy()
     rates = np.where(positive, rate_positive, rate_negative)
     flips = np.random.default_rng(random_state).random(positive.shape) < rates
@@ -232,10 +232,9 @@ def to_contamination(rates: Sequence[float], prior: float) -> Contamination:
     Contamination(pi=0.8, pi_prime=0.2)
     """
     positive, negative = rates
-    _check_probability("rates[0]", positive)
-    _check_probability("rates[1]", negative)
-    if not 0 < prior < 1:
-        raise ValueError(f"prior must be between 0 and 1, got {prior!r}")
+    check_probability("rates[0]", positive)
+    check_probability("rates[1]", negative)
+    check_fraction("prior", prior)
     observed = prior * (1 - positive) + (1 - prior) * negative
     if not 0 < observed < 1:
         raise ValueError(f"rates {positive:g} and {negative:g} leave only one label at prior {prior:g}")
@@ -271,19 +270,14 @@ def check_contamination(pi: float, pi_prime: float) -> None:
     ...
     ValueError: pi must exceed pi', got pi = 0.3 and pi' = 0.8: swap the two labels, and with them pi and pi'
     """
-    _check_probability("pi", pi)
-    _check_probability("pi_prime", pi_prime)
+    check_probability("pi", pi)
+    check_probability("pi_prime", pi_prime)
     if pi == pi_prime:
         raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing of the classes")
     if pi < pi_prime:
         raise ValueError(
             f"pi must exceed pi', got pi = {pi:g} and pi' = {pi_prime:g}: swap the two labels, and with them pi and pi'"
         )
-
-
-def _check_probability(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
 
 
 Draw = tuple[NDArray[np.intp], NDArray[np.int64]]

@@ -9,8 +9,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from symloss.functional import check_problem
-from symloss.tracing import eager
+from symloss.checking import Problem, both_classes, check_problem
+from symloss.tracing import concrete, eager
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -22,9 +22,7 @@ _REFUSED = -2  # in a rank's header, instead of its number of points
 
 
 @eager  # collectives cannot be traced
-def gather_problem(
-    scores: Tensor, target: Any, weight: Tensor | None, process_group: GroupLike
-) -> tuple[Tensor, Tensor, Tensor | None]:
+def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_group: GroupLike) -> Problem:
     """Return the scores, labels and weights of all ranks, in the order of the ranks, the same on every rank.
 
     Every rank must call it, also one without points. The gradient by the scores is that of the ranks' *summed* results,
@@ -44,17 +42,17 @@ def gather_problem(
 
     Returns
     -------
-    (Tensor, Tensor, Tensor or None)
-        Scores in this rank's precision, labels as bool, and weights in float64 or None.
+    Problem
+        Scores in this rank's precision, labels as bool, weights in float64 or None, and whether both classes are there.
     """
     group = _checked_group(process_group)
     try:
-        scores, positive, weight = check_problem(scores, target, weight)
+        if isinstance(scores, Tensor) and (scores.layout != torch.strided or scores.is_meta):
+            raise ValueError(f"scores must be a dense tensor, got layout {scores.layout} on device {scores.device}")
+        scores, positive, weight, _ = check_problem(scores, target, weight)
         n, leading = scores.shape[-1], scores.shape[:-1]
         if len(leading) > _MOST_LEADING:
             raise ValueError(f"scores may have {_MOST_LEADING} leading dimensions across ranks, got {len(leading)}")
-        if scores.layout != torch.strided or scores.is_meta:
-            raise ValueError(f"scores must be a dense tensor, got layout {scores.layout} on device {scores.device}")
         if dist.get_backend(group) == "nccl" and scores.device.type != "cuda":
             raise ValueError(f"ranks that talk by NCCL need scores on a CUDA device, got {scores.device}")
     except Exception:
@@ -74,9 +72,10 @@ def gather_problem(
     padded = torch.nn.functional.pad(torch.stack(parts), (0, max(sizes) - n))
     received = [part[..., :size] for part, size in zip(_all_gather(padded, group), sizes, strict=True)]
     values, labels, *weights = torch.cat(received, -1)
+    positive, weight = labels.bool(), weights[0] if weights else None
     start = sum(sizes[: dist.get_rank(group)])
     joined: Tensor = _Joined.apply(scores, values.to(scores.dtype), start, len(sizes))  # type: ignore[no-untyped-call]
-    return joined, labels.bool(), weights[0] if weights else None
+    return Problem(joined, positive, weight, concrete(both_classes(positive, weight)))
 
 
 class _Joined(torch.autograd.Function):

@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symloss.labels import is_positive
-from symloss.losses import LossLike, get_loss
-from symloss.losses.base import as_real
-from symloss.pairwise import check_weight, fractions, pairwise_derivatives, pairwise_risk
+from symloss.checking import Problem, check_problem
+from symloss.losses import Loss, LossLike, get_loss
+from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs
 from symloss.tracing import concrete, eager
 
 
@@ -53,19 +52,8 @@ def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     >>> ber_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 1, 0], "zero_one")
     tensor(0.2500)
     """
-    scores, positive, weight = check_problem(scores, target, weight)
-    margins = torch.where(positive, scores, -scores)
-    if weight is None:
-        weight = torch.ones_like(scores)
-    elif scores.shape[-1]:
-        # Points without weight are moved to a margin that counts: zero times an infinite loss would be NaN.
-        margins = torch.where(weight > 0, margins, margins.gather(-1, weight.argmax(-1, keepdim=True)))
-    of_pos, of_neg = fractions(weight * positive), fractions(weight * ~positive)
-    total_pos, total_neg = of_pos.sum(-1, keepdim=True), of_neg.sum(-1, keepdim=True)
-    _warn_if_missing(total_pos, total_neg, "the balanced-error risk uses the class that is there")
-    total = torch.where(positive, total_pos, total_neg)
-    share = 0.5 * torch.where(positive, of_pos, of_neg) / torch.where(total > 0, total, 1.0)
-    return (share.to(scores.dtype) * get_loss(loss)(margins)).sum(-1)
+    problem = check_problem(scores, target, weight)
+    return ber_of(problem, get_loss(loss))
 
 
 @eager  # a graph break: labels pick the scores, and the pairs are computed eagerly
@@ -95,24 +83,15 @@ def auc_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
     >>> auc_risk(torch.tensor([2.0, -1.0, -3.0]), [1, 0, 1], "zero_one")
     tensor(0.5000)
     """
-    scores, positive, weight = check_problem(scores, target, weight)
-    _warn_if_missing(*_totals(positive, weight), "the AUC risk is zero and has no gradient")
-    shared = positive.reshape(-1, scores.shape[-1])[0] if positive.numel() else positive.new_zeros(scores.shape[-1])
-    if concrete((positive == shared).all()):
-        pos, neg = scores[..., shared], scores[..., ~shared]
-        if weight is None:
-            return pairwise_risk(pos, neg, loss)
-        return pairwise_risk(pos, neg, loss, weight[..., shared], weight[..., ~shared])
-    # Each problem has its own labels, or they cannot be read: every point stands on both sides, weighing on one.
-    weight = torch.ones_like(scores) if weight is None else weight
-    return pairwise_risk(scores, scores, loss, weight * positive, weight * ~positive)
+    problem = check_problem(scores, target, weight)
+    return auc_of(problem, get_loss(loss))
 
 
 @eager
 def auc_derivatives(
     scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the first and the second derivative of ``auc_risk`` by each score: what gradient boosting needs.
+    """Return the first and the second derivative of ``auc_risk`` by each score, as a Newton step needs them.
 
     Parameters
     ----------
@@ -136,52 +115,89 @@ def auc_derivatives(
     >>> auc_derivatives(torch.tensor([2.0, 0.0]), [1, 0], "squared")
     (tensor([ 2., -2.]), tensor([2., 2.]))
     """
-    scores, positive, weight = check_problem(scores, target, weight)
+    scores, positive, weight, complete = check_problem(scores, target, weight)
     if scores.ndim != 1:
         raise ValueError(f"scores must have shape (n,), got {tuple(scores.shape)}")
-    _warn_if_missing(*_totals(positive, weight), "the derivatives of the AUC risk are zero")
-    w, v = (None, None) if weight is None else (weight[positive], weight[~positive])
-    found = pairwise_derivatives(scores[positive].detach(), scores[~positive].detach(), loss, w, v)
+    loss = get_loss(loss)
+    check_constant(loss, scores)
+    _warn_if_missing(complete, "the derivatives of the AUC risk are zero", stacklevel=3)
+    of_pos, of_neg = _places(positive)
+    w, v = (None, None) if weight is None else (weight[of_pos], weight[of_neg])
+    found = derivatives_of_pairs(scores[of_pos].detach(), scores[of_neg].detach(), loss, w, v)
     first, second = torch.empty_like(scores), torch.empty_like(scores)
-    first[positive], first[~positive], second[positive], second[~positive] = found
+    first[of_pos], first[of_neg], second[of_pos], second[of_neg] = found
     return first, second
 
 
-def check_problem(scores: Any, target: Any, weight: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Check scores, labels and weights against each other; labels and weights come back in the scores' shape."""
-    scores = as_real(scores, "scores")
-    if scores.ndim == 0:
-        raise ValueError("scores must have shape (n,) or (..., n), got a single number")
-    positive = is_positive(target).to(scores.device)
-    n = scores.shape[-1]
-    if positive.ndim == 0 or positive.shape[-1] != n or positive.ndim > scores.ndim:
-        expected = f"({n},)" if scores.ndim == 1 else f"({n},) or the scores' shape {tuple(scores.shape)}"
-        longer = "scores" if scores.ndim > positive.ndim else "target"
-        column = (scores if longer == "scores" else positive).shape[-1:] == (1,)
-        hint = f"; use {longer}.squeeze(-1)" if column and scores.numel() == positive.numel() else ""
-        raise ValueError(f"target must have shape {expected}, got {tuple(positive.shape)}{hint}")
-    try:
-        positive = positive.expand(scores.shape)
-    except RuntimeError:
-        raise ValueError(
-            f"target of shape {tuple(positive.shape)} does not fit scores of shape {tuple(scores.shape)}"
-        ) from None
-    return scores, positive, None if weight is None else check_weight(weight, scores)
+def ber_of(problem: Problem, loss: Loss) -> Tensor:
+    """Return ``ber_risk`` of a problem that has been checked.
+
+    Examples
+    --------
+    >>> ber_of(check_problem([2.0, -1.0, -3.0], [1, 1, 0], None), get_loss("zero_one"))
+    tensor(0.2500)
+    """
+    scores, positive, weight, complete = problem
+    _warn_if_missing(complete, "the balanced-error risk uses the class that is there")
+    margins = torch.where(positive, scores, -scores)
+    if weight is None:
+        of_pos, of_neg = positive.to(scores.dtype), (~positive).to(scores.dtype)
+    else:
+        of_pos, of_neg = fractions(weight * positive), fractions(weight * ~positive)
+        if scores.shape[-1]:
+            # Points without weight are moved to a margin that counts: zero times an infinite loss would be NaN.
+            margins = torch.where(weight > 0, margins, margins.gather(-1, weight.argmax(-1, keepdim=True)))
+    total_pos, total_neg = of_pos.sum(-1, keepdim=True), of_neg.sum(-1, keepdim=True)
+    total = torch.where(positive, total_pos, total_neg)
+    if not complete:
+        total = torch.where(total > 0, total, 1.0)
+    share = 0.5 * torch.where(positive, of_pos, of_neg) / total
+    return (share.to(scores.dtype) * loss(margins)).sum(-1)
 
 
-def _totals(positive: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the weight of the positives and of the negatives."""
-    pos, neg = ((side if weight is None else weight * side).sum(-1, keepdim=True) for side in (positive, ~positive))
-    return pos, neg
+@eager
+def auc_of(problem: Problem, loss: Loss) -> Tensor:
+    """Return ``auc_risk`` of a problem that has been checked.
+
+    Examples
+    --------
+    >>> auc_of(check_problem([2.0, -1.0, -3.0], [1, 0, 1], None), get_loss("zero_one"))
+    tensor(0.5000)
+    """
+    scores, positive, weight, complete = problem
+    check_constant(loss, scores)
+    _warn_if_missing(complete, "the AUC risk is zero and has no gradient")
+    shared = _shared_labels(problem)
+    if shared is None:  # every point stands on both sides, weighing on one
+        weight = torch.ones_like(scores) if weight is None else weight
+        return risk_of_pairs(scores, scores, loss, weight * positive, weight * ~positive)
+    of_pos, of_neg = _places(shared)
+    w, v = (None, None) if weight is None else (weight[..., of_pos], weight[..., of_neg])
+    return risk_of_pairs(scores[..., of_pos], scores[..., of_neg], loss, w, v)
 
 
-def _warn_if_missing(total_pos: Tensor, total_neg: Tensor, consequence: str) -> None:
-    if concrete(((total_pos > 0) & (total_neg > 0)).all()) is False:
+def _shared_labels(problem: Problem) -> Tensor | None:
+    """Return the labels (n,) that all problems share, or None where each has its own or they cannot be read."""
+    positive = problem.positive
+    if positive.ndim == 1 and problem.complete is not None:
+        return positive
+    n = positive.shape[-1]
+    first = positive.reshape(-1, n)[0] if positive.numel() else positive.new_zeros(n)
+    return first if concrete((positive == first).all()) else None
+
+
+def _places(positive: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where the positives stand and where the negatives do: a mask would be searched at every use."""
+    return positive.nonzero(as_tuple=True)[0], (~positive).nonzero(as_tuple=True)[0]
+
+
+def _warn_if_missing(complete: bool | None, consequence: str, stacklevel: int = 4) -> None:
+    if complete is False and not torch.compiler.is_compiling():  # a warning would break the graph
         # The text is constant, so that Python's default filter shows it once.
         warnings.warn(
             f"a batch lacks a class: {consequence} (scores of shape (n, 1) are n batches of one: squeeze them)",
             MissingClassWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from symloss.checking import check_fraction, check_probability, is_positive
 from symloss.corruption import check_contamination
-from symloss.labels import is_positive
-from symloss.pairwise import pairwise_risk
+from symloss.losses import ZeroOne
+from symloss.pairwise import risk_of_pairs
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ def auc(scores: Any, target: Any, weight: Any = None) -> float:
     largest = np.finfo(np.float64).max
     s, t = (torch.from_numpy(np.clip(side.scores, -largest, largest)) for side in (pos, neg))
     w, v = (None if weight is None else torch.from_numpy(side.weight) for side in (pos, neg))
-    return 1.0 - float(pairwise_risk(s, t, "zero_one", w, v, method="structure"))
+    return 1.0 - float(risk_of_pairs(s, t, ZeroOne(), w, v, method="structure"))
 
 
 def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: float = 0.0) -> float:
@@ -89,7 +90,9 @@ def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
     >>> round(clean_auc(0.58, pi=0.65, pi_prime=0.45), 12)
     0.9
     """
-    return _clean("auc", auc, pi, pi_prime)
+    check_contamination(pi, pi_prime)
+    check_probability("auc", auc)
+    return _clean(auc, pi, pi_prime)
 
 
 def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
@@ -100,7 +103,9 @@ def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
     >>> round(clean_balanced_accuracy(0.7, pi=0.8, pi_prime=0.3), 12)
     0.9
     """
-    return _clean("bac", bac, pi, pi_prime)
+    check_contamination(pi, pi_prime)
+    check_probability("bac", bac)
+    return _clean(bac, pi, pi_prime)
 
 
 def estimate_clean_auc(
@@ -124,7 +129,7 @@ def estimate_clean_auc(
     0.931 (95% interval 0.866 to 0.992)
     """
     check_contamination(pi, pi_prime)
-    _check_level(level)
+    check_fraction("level", level)
     pos, neg = _two_samples(scores, y_corrupted, weight)
     above = share_below(pos.scores, neg.scores, neg.weight)
     below = 1 - share_below(neg.scores, pos.scores, pos.weight)
@@ -161,7 +166,7 @@ def estimate_clean_balanced_accuracy(
     0.836 (95% interval 0.775 to 0.894)
     """
     check_contamination(pi, pi_prime)
-    _check_level(level)
+    check_fraction("level", level)
     pos, neg = _two_samples(scores, y_corrupted, weight)
     accuracies = _class_accuracies(pos, neg, 0.0)
     down, up = 0.0, 0.0
@@ -282,21 +287,13 @@ def _binomial(share: float, n: float, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
-
-
-def _clean(name: str, value: float, pi: float, pi_prime: float) -> float:
-    check_contamination(pi, pi_prime)
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+def _clean(value: float, pi: float, pi_prime: float) -> float:
     return float((value - (1 - pi + pi_prime) / 2) / (pi - pi_prime))
 
 
 def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: float, level: float) -> Estimate:
     def clean(score: float) -> float:
-        return min(1.0, max(0.0, _clean("score", min(1.0, max(0.0, score)), pi, pi_prime)))
+        return min(1.0, max(0.0, _clean(min(1.0, max(0.0, score)), pi, pi_prime)))
 
     most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
     if low > most:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from symloss.distributed import gather_problem
-from symloss.functional import auc_risk, ber_risk
+from symloss.functional import auc_of, auc_risk, ber_of, ber_risk
 from symloss.losses import LossLike, get_loss
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ class _Risk(nn.Module):
         super().__init__()
         self.loss = get_loss(loss, **parameters)
         self.process_group = process_group
-
-    def _problem(self, scores: Tensor, target: Any, weight: Tensor | None) -> tuple[Tensor, Any, Tensor | None]:
-        if self.process_group is None:
-            return scores, target, weight
-        return gather_problem(scores, target, weight, self.process_group)
 
     def extra_repr(self) -> str:
         group = "" if self.process_group is None else f", process_group={self.process_group!r}"
@@ -62,8 +57,9 @@ class BERLoss(_Risk):
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
-        scores, target, weight = self._problem(scores, target, weight)
-        return ber_risk(scores, target, self.loss, weight)
+        if self.process_group is None:
+            return ber_risk(scores, target, self.loss, weight)
+        return ber_of(gather_problem(scores, target, weight, self.process_group), self.loss)
 
 
 class AUCLoss(_Risk):
@@ -94,8 +90,9 @@ class AUCLoss(_Risk):
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
-        scores, target, weight = self._problem(scores, target, weight)
-        return auc_risk(scores, target, self.loss, weight)
+        if self.process_group is None:
+            return auc_risk(scores, target, self.loss, weight)
+        return auc_of(gather_problem(scores, target, weight, self.process_group), self.loss)
 
 
 __all__ = ["AUCLoss", "BERLoss"]

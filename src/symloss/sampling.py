@@ -11,7 +11,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
-from symloss.labels import is_positive
+from symloss.checking import is_positive
 
 Rows = NDArray[np.intp]
 

@@ -1,4 +1,4 @@
-"""Tensors at the edge: made from what users have, and read where ``torch.compile`` and ``vmap`` allow it."""
+"""Code that PyTorch transforms: what runs as it is, and what can be read, under ``torch.compile`` and ``vmap``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -66,30 +65,3 @@ def remember_signature(function: type[torch.autograd.Function]) -> None:
     >>> remember_signature(Twice)
     """
     function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]
-
-
-def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor as it is, and anything array-like as a tensor: lists, NumPy arrays of any layout, pandas Series.
-
-    ``dtype`` keeps the digits of numbers in lists, which have none of their own.
-
-    Examples
-    --------
-    >>> as_tensor(np.arange(3)[::-1], "scores")
-    tensor([2, 1, 0])
-    """
-    if isinstance(values, Tensor):
-        return values
-    if isinstance(values, int | float | list | tuple):
-        try:
-            return torch.as_tensor(values, dtype=dtype)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(f"{name} must be numbers, got {type(values).__name__}: {error}") from None
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, got {type(values).__name__} of dtype {array.dtype}")
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind == "f" and size <= 8:
-        return torch.from_numpy(array.astype(array.dtype.newbyteorder("=")))
-    plain = {"b": np.bool_, "i": np.int64, "u": np.int64 if size < 8 else np.float64, "f": np.float64}[kind]
-    return torch.from_numpy(array.astype(plain))

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.boosting.curvature import largest_curvature, relative_curvature, score_limit
-from symloss.labels import is_positive
+from symloss.checking import as_real, check_weight, is_positive
 from symloss.losses import Loss, LossLike, get_loss
-from symloss.losses.base import as_real
-from symloss.pairwise import check_weight
 from symloss.pairwise.engine import batch_sums
 
 RISKS = ("ber", "auc")

@@ -118,16 +118,3 @@ def check_count(name: str, value: Any) -> None:
     """
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-
-
-def check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is between 0 and 1, both excluded.
-
-    Examples
-    --------
-    >>> check_fraction("validation_fraction", 1.0)
-    Traceback (most recent call last):
-    ValueError: validation_fraction must be between 0 and 1, got 1.0
-    """
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")

@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from symloss.checking import check_fraction
 from symloss.estimators.base import TrainingData
-from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count, check_fraction
+from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count
 from symloss.estimators.folds import hold_out
 from symloss.estimators.modules import StandardizedNetworks
 from symloss.estimators.standardization import Standardization

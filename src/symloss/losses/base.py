@@ -11,9 +11,10 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor
 
+from symloss.checking import as_real
 from symloss.losses.minimiser import Minimiser
 from symloss.losses.structure import Piecewise, Structure
-from symloss.tracing import as_tensor, remember_signature
+from symloss.tracing import remember_signature
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,15 @@ class Loss:
         """Return l'(z) for a float32 or float64 tensor of margins; by automatic differentiation unless defined."""
         with torch.inference_mode(False):  # there, nothing could be differentiated
             margins = z.clone() if z.is_inference() else z
-            pull_back = torch.func.vjp(self._checked_value, margins)[1]
+            pull_back = torch.func.vjp(self.checked_value, margins)[1]
             gradient: Tensor = pull_back(torch.ones_like(margins))[0]
         return gradient
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Return l(z) and l'(z), for margins without a gradient; a loss for which they share work may define it."""
         if type(self).slope is not Loss.slope:
-            return self._checked_value(z), self._checked(self.slope(z), z)
-        value, pull_back, *_ = torch.func.vjp(self._checked_value, z)
+            return self.checked_value(z), self._checked(self.slope(z), z)
+        value, pull_back, *_ = torch.func.vjp(self.checked_value, z)
         return value, pull_back(torch.ones_like(z))[0]
 
     def curvature(self, z: Tensor) -> Tensor:
@@ -124,7 +125,7 @@ class Loss:
         """Return l(z), element-wise and differentiable; half precision is computed in float32."""
         z = as_real(z, "margins")
         if type(self).slope is Loss.slope:
-            return self._checked_value(z)
+            return self.checked_value(z)
         return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
 
     def derivative(self, z: Any) -> Tensor:
@@ -138,7 +139,8 @@ class Loss:
         """
         return self.slope(as_real(z, "margins"))
 
-    def _checked_value(self, z: Tensor) -> Tensor:
+    def checked_value(self, z: Tensor) -> Tensor:
+        """Return l(z) as ``value`` does, or raise a ValueError if that does not act element-wise."""
         return self._checked(self.value(z), z)
 
     def _checked(self, value: Any, z: Tensor) -> Tensor:
@@ -179,7 +181,7 @@ class _WithSlope(torch.autograd.Function):
 
     @staticmethod
     def forward(z: Tensor, loss: Loss) -> Tensor:
-        return loss._checked_value(z)
+        return loss.checked_value(z)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Loss], output: Tensor) -> None:  # noqa: ARG004
@@ -249,19 +251,3 @@ class Slope(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return l''(z)."""
         return self.loss.curvature(z)
-
-
-def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
-
-    Examples
-    --------
-    >>> as_real([1, 2], "scores")
-    tensor([1., 2.])
-    """
-    tensor = as_tensor(values, name, dtype)
-    if tensor.dtype == torch.bool or tensor.is_complex():
-        raise ValueError(f"{name} must be real numbers, got dtype {tensor.dtype}")
-    if dtype is not None:
-        return tensor.to(dtype)
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from symloss.checking import as_real, check_both_weights
 from symloss.losses import Loss, LossLike, Slope, get_loss
-from symloss.losses.base import as_real
 from symloss.pairwise.engine import batch_sums, pair_mean
-from symloss.tracing import concrete, eager
+from symloss.tracing import eager
 
 _METHODS = ("auto", "structure", "tiles")
 
@@ -54,12 +54,7 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    loss, pos, neg = _checked(pos, neg, loss, method)
-    if pos.device.type == "mps":  # which has no float64
-        w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
-        return pairwise_risk(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
-    shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
-    return pair_mean(pos, neg, *shares, loss, method)
+    return risk_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
 
 
 class Derivatives(NamedTuple):
@@ -87,7 +82,7 @@ def pairwise_derivatives(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Derivatives:
-    """Return the first and the second derivative of ``pairwise_risk`` by each score: what gradient boosting needs.
+    """Return the first and the second derivative of ``pairwise_risk`` by each score, as a Newton step needs them.
 
     Parameters are those of ``pairwise_risk``.
 
@@ -100,7 +95,8 @@ def pairwise_derivatives(
     Notes
     -----
     The second derivative by s_i is the mean of l'' over the pairs of s_i, so it takes the same algorithms, with l' as
-    the loss. Where l has corners and steps, l'' is that of the pieces between them.
+    the loss. Where l has corners and steps, l'' is that of the pieces between them. It is the curvature if one score
+    moves and all others stay. A round of boosting moves them all, and takes a bound: ``symloss.boosting.curvature``.
 
     Examples
     --------
@@ -109,27 +105,100 @@ def pairwise_derivatives(
     >>> found.pos, found.pos_second
     (tensor([-1.,  1.]), tensor([1., 1.]))
     """
-    loss, pos, neg = _checked(pos, neg, loss, method)
-    device = pos.device
-    if device.type == "mps":  # which has no float64
-        pos, neg = pos.cpu(), neg.cpu()
-        pos_weight, neg_weight = (w if w is None else as_real(w, "weight").cpu() for w in (pos_weight, neg_weight))
-    shares = _shares(pos, pos_weight, "pos_weight"), _shares(neg, neg_weight, "neg_weight")
+    return derivatives_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
+
+
+@eager
+def risk_of_pairs(
+    pos: Tensor,
+    neg: Tensor,
+    loss: Loss,
+    pos_weight: Tensor | None = None,
+    neg_weight: Tensor | None = None,
+    method: str = "auto",
+) -> Tensor:
+    """Return ``pairwise_risk`` of what has been checked: real scores, a constant loss, weights of the scores' shape.
+
+    Examples
+    --------
+    >>> import torch
+    >>> risk_of_pairs(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), get_loss("zero_one"))
+    tensor(0.3750)
+    """
+    if pos.device.type == "mps":  # which has no float64
+        w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
+        return risk_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
+    return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
+
+
+@eager
+def derivatives_of_pairs(
+    pos: Tensor,
+    neg: Tensor,
+    loss: Loss,
+    pos_weight: Tensor | None = None,
+    neg_weight: Tensor | None = None,
+    method: str = "auto",
+) -> Derivatives:
+    """Return ``pairwise_derivatives`` of what has been checked, as for ``risk_of_pairs``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> derivatives_of_pairs(torch.tensor([0.0, 2.0]), torch.tensor([0.0]), get_loss("squared")).pos
+    tensor([-1.,  1.])
+    """
+    if pos.device.type == "mps":  # which has no float64
+        w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
+        found = derivatives_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method)
+        return Derivatives(*(part.to(pos.device) for part in found))
+    shares = _shares(pos_weight), _shares(neg_weight)
     with torch.no_grad():
         first = batch_sums(pos, neg, *shares, loss, method)
         second = batch_sums(pos, neg, *shares, Slope(loss), method)
-    found = (first[1], first[2], second[1], -second[2])
-    return Derivatives(*(part.to(device, first[0].dtype) for part in found))
+    return Derivatives(*(part.to(first[0].dtype) for part in (first[1], first[2], second[1], -second[2])))
 
 
-def _checked(pos: Any, neg: Any, loss: LossLike, method: str) -> tuple[Loss, Tensor, Tensor]:
+def check_constant(loss: Loss, like: Tensor) -> None:
+    """Raise a ValueError if a loss has parameters that require a gradient, which all pairs do not give them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_constant(get_loss("sigmoid"), torch.zeros(1))
+    """
+    if type(loss).slope is Loss.slope and loss(like.new_zeros(1)).requires_grad:
+        raise ValueError(
+            f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
+        )
+
+
+def fractions(weight: Tensor) -> Tensor:
+    """Return weights as fractions of the largest, so that their sum can neither overflow nor vanish.
+
+    Examples
+    --------
+    >>> import torch
+    >>> fractions(torch.tensor([1e-300, 4e-300], dtype=torch.float64)).tolist()
+    [0.25, 1.0]
+    """
+    largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
+    return weight / torch.where(largest > 0, largest, 1.0)
+
+
+def _checked(
+    pos: Any, neg: Any, loss: LossLike, pos_weight: Any, neg_weight: Any, method: str
+) -> tuple[Tensor, Tensor, Loss, Tensor | None, Tensor | None]:
     loss = get_loss(loss)
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
     pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
     _check_batches(pos, neg)
-    _check_constant(loss, pos)
-    return loss, pos, neg
+    check_constant(loss, pos)
+    if pos.device.type == "mps":  # weights are float64, which it has not
+        w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
+        return pos, neg, loss, *check_both_weights(w, v, pos.cpu(), neg.cpu())
+    return pos, neg, loss, *check_both_weights(pos_weight, neg_weight, pos, neg)
 
 
 def _check_batches(pos: Tensor, neg: Tensor) -> None:
@@ -146,57 +215,13 @@ def _check_batches(pos: Tensor, neg: Tensor) -> None:
         ) from None
 
 
-def _check_constant(loss: Loss, like: Tensor) -> None:
-    if type(loss).slope is Loss.slope and loss(like.new_zeros(1)).requires_grad:
-        raise ValueError(
-            f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
-        )
-
-
-def _shares(scores: Tensor, weight: Tensor | None, name: str) -> Tensor | None:
+def _shares(weight: Tensor | None) -> Tensor | None:
     """Return each score's share of its class: weights over their sum, or zeros where the sum is zero."""
     if weight is None:
         return None
-    weight = fractions(check_weight(weight, scores, name))
+    weight = fractions(weight.double())
     total = weight.sum(-1, keepdim=True)
     return weight / torch.where(total > 0, total, 1.0)
-
-
-def check_weight(weight: Tensor, scores: Tensor, name: str = "weight") -> Tensor:
-    """Return weights in float64 and the scores' shape, or say what is wrong with them.
-
-    Examples
-    --------
-    >>> import torch
-    >>> check_weight(torch.tensor([1, 2]), torch.zeros(2)).tolist()
-    [1.0, 2.0]
-    """
-    weight = as_real(weight, name, torch.float64).to(scores.device)
-    if weight.requires_grad:
-        raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
-    try:
-        weight = weight.expand(scores.shape)
-    except RuntimeError:
-        raise ValueError(
-            f"{name} must have the scores' shape {tuple(scores.shape)}, got {tuple(weight.shape)}"
-        ) from None
-    if concrete((weight >= 0).all() & weight.isfinite().all()) is False:
-        wrong = weight[~((weight >= 0) & weight.isfinite())].flatten()[0].item()
-        raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
-    return weight
-
-
-def fractions(weight: Tensor) -> Tensor:
-    """Return weights as fractions of the largest, so that their sum can neither overflow nor vanish.
-
-    Examples
-    --------
-    >>> import torch
-    >>> fractions(torch.tensor([1e-300, 4e-300], dtype=torch.float64)).tolist()
-    [0.25, 1.0]
-    """
-    largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
-    return weight / torch.where(largest > 0, largest, 1.0)
 
 
 __all__ = ["Derivatives", "pairwise_derivatives", "pairwise_risk"]

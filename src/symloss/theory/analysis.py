@@ -59,15 +59,15 @@ def analyze(loss: LossLike) -> Report:
         return _Analysis(get_loss(loss)).report()
 
 
-def symmetry(loss: LossLike) -> tuple[float | None, Verdict]:
+def symmetry(loss: Loss) -> tuple[float | None, Verdict]:
     """Return K where l(z) + l(-z) = K for all z, else None, and the verdict behind it.
 
     Examples
     --------
-    >>> symmetry("unhinged")[0], symmetry("hinge")[0]
+    >>> symmetry(get_loss("unhinged"))[0], symmetry(get_loss("hinge"))[0]
     (2.0, None)
     """
-    analysis = _Analysis(get_loss(loss))
+    analysis = _Analysis(loss)
     return (2 * analysis.at_zero if analysis.symmetric else None), analysis.symmetric
 
 

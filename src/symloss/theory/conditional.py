@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from symloss.checking import check_probability
 from symloss.losses import Loss, LossLike, get_loss
 
 Array = NDArray[np.float64]
@@ -51,7 +52,7 @@ def as_function(loss: Loss) -> Function:
     def function(z: Array) -> Array:
         with torch.no_grad():
             # Not loss(...): what records a gradient costs more than the values.
-            values: Array = loss._checked_value(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
+            values: Array = loss.checked_value(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
         return values
 
     return function
@@ -190,8 +191,7 @@ def conditional_risk(loss: LossLike, eta: float, margins: Any) -> Array:
     array([0.5])
     """
     function, z = as_function(get_loss(loss)), np.asarray(margins, dtype=np.float64)
-    if not 0 <= eta <= 1:
-        raise ValueError(f"eta must be between 0 and 1, got {eta!r}")
+    check_probability("eta", eta)
     if eta in (0, 1):
         return function(z if eta else -z)
     return eta * function(z) + (1 - eta) * function(-z)
@@ -219,7 +219,8 @@ def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
     >>> best.tolist(), at.tolist(), wrong.tolist()
     ([0.25, 0.25], [-1.0, 1.0], [0.5, 0.5])
     """
-    at_zero = conditional_risk(loss, 0.5, np.zeros(1))[0]
+    function = as_function(loss)
+    at_zero = 0.5 * function(np.zeros(1))[0] + 0.5 * function(-np.zeros(1))[0]
     positive, negative = infima(loss, etas, 1), infima(loss, etas, -1)
     upper = etas >= 0.5
     right, right_at = (np.where(upper, p, n) for p, n in zip(positive, negative, strict=True))

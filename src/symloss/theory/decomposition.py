@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symloss.functional import auc_risk, ber_risk
-from symloss.losses import LossLike, get_loss
-from symloss.losses.base import as_real
-from symloss.pairwise import check_weight, fractions, pairwise_risk
+from symloss.checking import Problem, as_real, check_probability, check_weight
+from symloss.functional import auc_of, ber_of
+from symloss.losses import Loss, LossLike, get_loss
+from symloss.pairwise import fractions, risk_of_pairs
 from symloss.theory.analysis import symmetry
+
+Side = tuple[Tensor, Tensor]  # the scores of a class and their probabilities, in float64
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,15 @@ def ber_decomposition(
     >>> parts.clean, round(parts.corrupted, 12), {name: round(term, 12) for name, term in parts.excess_terms.items()}
     (0.0, 0.75, {'positive': 0.45, 'negative': 0.3})
     """
-    loss = get_loss(loss)
-    p, n = _side(pos, pos_weight, "pos"), _side(neg, neg_weight, "neg")
-    scores, target, weight = _mixture(p, n, pi, pi_prime)
+    loss, p, n = _checked(loss, pos, neg, pi, pi_prime, pos_weight, neg_weight)
 
-    def both_ways(side: tuple[Tensor, Tensor]) -> float:
+    def both_ways(side: Side) -> float:
         values, share = side
         return float((share * (loss(values) + loss(-values))).sum())
 
     return Decomposition(
-        corrupted=float(ber_risk(scores, target, loss, weight)),
-        clean=float(ber_risk(*_labelled(p, n), loss, torch.cat([p[1], n[1]]))),
+        corrupted=float(ber_of(_mixture(p, n, pi, pi_prime), loss)),
+        clean=float(ber_of(_labeled(p, n), loss)),
         scale=pi - pi_prime,
         excess_terms={"positive": pi_prime * both_ways(p) / 2, "negative": (1 - pi) * both_ways(n) / 2},
     )
@@ -107,17 +107,15 @@ def auc_decomposition(
     >>> {name: round(term, 12) for name, term in parts.excess_terms.items()}
     {'positive_negative': 0.18, 'positive_positive': 0.24, 'negative_negative': 0.14}
     """
-    loss = get_loss(loss)
-    p, n = _side(pos, pos_weight, "pos"), _side(neg, neg_weight, "neg")
-    scores, target, weight = _mixture(p, n, pi, pi_prime)
+    loss, p, n = _checked(loss, pos, neg, pi, pi_prime, pos_weight, neg_weight)
 
-    def both_ways(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> float:
+    def both_ways(first: Side, second: Side) -> float:
         (s, w), (t, v) = first, second
-        return float(pairwise_risk(s, t, loss, w, v) + pairwise_risk(t, s, loss, v, w))
+        return float(risk_of_pairs(s, t, loss, w, v) + risk_of_pairs(t, s, loss, v, w))
 
     return Decomposition(
-        corrupted=float(auc_risk(scores, target, loss, weight)),
-        clean=float(pairwise_risk(p[0], n[0], loss, p[1], n[1])),
+        corrupted=float(auc_of(_mixture(p, n, pi, pi_prime), loss)),
+        clean=float(risk_of_pairs(p[0], n[0], loss, p[1], n[1])),
         scale=pi - pi_prime,
         excess_terms={
             "positive_negative": (1 - pi) * pi_prime * both_ways(p, n),
@@ -136,6 +134,7 @@ def ber_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float
     >>> round(parts.total - parts.corrupted, 12), round(parts.excess_terms["constant"], 12)
     (0.0, 0.5)
     """
+    loss = get_loss(loss)
     return _corollary(loss, ber_decomposition(loss, pos, neg, pi, pi_prime), pi, pi_prime)
 
 
@@ -148,40 +147,51 @@ def auc_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float
     >>> round(parts.total - parts.corrupted, 12), round(parts.excess_terms["constant"], 12)
     (0.0, 0.25)
     """
+    loss = get_loss(loss)
     return _corollary(loss, auc_decomposition(loss, pos, neg, pi, pi_prime), pi, pi_prime)
 
 
-def _corollary(loss: LossLike, parts: Decomposition, pi: float, pi_prime: float) -> Decomposition:
+def _corollary(loss: Loss, parts: Decomposition, pi: float, pi_prime: float) -> Decomposition:
     constant, verdict = symmetry(loss)
     if constant is None:
-        raise ValueError(f"the corollary needs a symmetric loss, and {get_loss(loss)!r} is not: {verdict.reason}")
+        raise ValueError(f"the corollary needs a symmetric loss, and {loss!r} is not: {verdict.reason}")
     excess = constant * (1 - pi + pi_prime) / 2
     return Decomposition(parts.corrupted, parts.clean, parts.scale, {"constant": excess})
 
 
-def _side(scores: Any, weight: Any, name: str) -> tuple[Tensor, Tensor]:
-    """Return a class's scores and probabilities in float64."""
+def _checked(
+    loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float, pos_weight: Any, neg_weight: Any
+) -> tuple[Loss, Side, Side]:
+    loss = get_loss(loss)
+    p, n = _side(pos, pos_weight, "pos"), _side(neg, neg_weight, "neg")
+    check_probability("pi", pi)
+    check_probability("pi_prime", pi_prime)
+    return loss, p, n
+
+
+def _side(scores: Any, weight: Any, name: str) -> Side:
     values = as_real(scores, name, torch.float64).detach()
     if values.ndim != 1 or not len(values) or not values.isfinite().all():
         raise ValueError(f"{name} must be a non-empty vector of finite scores, got shape {tuple(values.shape)}")
-    shares = torch.ones_like(values) if weight is None else fractions(check_weight(weight, values, f"{name}_weight"))
-    if not shares.sum() > 0:
-        raise ValueError(f"{name}_weight must have a positive sum")
+    if weight is None:
+        shares = torch.ones_like(values)
+    else:
+        shares = fractions(check_weight(weight, values, f"{name}_weight"))
+        if not shares.sum() > 0:
+            raise ValueError(f"{name}_weight must have a positive sum")
     return values, shares / shares.sum()
 
 
-def _labelled(p: tuple[Tensor, Tensor], n: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def _labeled(p: Side, n: Side) -> Problem:
+    """Return the clean distribution."""
     scores = torch.cat([p[0], n[0]])
-    return scores, torch.arange(len(scores)) < len(p[0])
+    positive = torch.arange(len(scores), device=scores.device) < len(p[0])
+    return Problem(scores, positive, torch.cat([p[1], n[1]]), complete=True)
 
 
-def _mixture(
-    p: tuple[Tensor, Tensor], n: tuple[Tensor, Tensor], pi: float, pi_prime: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def _mixture(p: Side, n: Side, pi: float, pi_prime: float) -> Problem:
     """Return the corrupted distribution: every point once as a corrupted positive, once as a corrupted negative."""
-    for name, share in (("pi", pi), ("pi_prime", pi_prime)):
-        if not 0 <= share <= 1:
-            raise ValueError(f"{name} must be between 0 and 1, got {share!r}")
     scores = torch.cat([p[0], n[0], p[0], n[0]])
-    target = torch.arange(len(scores)) < len(scores) // 2
-    return scores, target, torch.cat([pi * p[1], (1 - pi) * n[1], pi_prime * p[1], (1 - pi_prime) * n[1]])
+    positive = torch.arange(len(scores), device=scores.device) < len(scores) // 2
+    weight = torch.cat([pi * p[1], (1 - pi) * n[1], pi_prime * p[1], (1 - pi_prime) * n[1]])
+    return Problem(scores, positive, weight, complete=True)

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symloss.checking import is_positive
 from symloss.corruption import RandomState
-from symloss.labels import is_positive
 from symloss.models import Layers, PerceptronStack, lecun_normal
 from symloss.paper.training.first_layer import Batch, features_of
 from symloss.paper.training.objectives import RISKS, Classes, Objective

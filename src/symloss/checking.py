@@ -1,0 +1,252 @@
+"""What input is: tensors, binary labels, weights and probabilities; checked once a call, where it comes in.
+
+Reading a value makes a GPU wait. So what is wrong with shapes and dtypes is found first, and then all values are read
+at once; only where something is wrong are they read one by one, to say what.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from symloss.tracing import concrete
+
+_LABELS = "labels in {0, 1}, {-1, +1} or bool"
+
+
+def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a tensor as it is, and anything array-like as a tensor: lists, NumPy arrays of any layout, pandas Series.
+
+    ``dtype`` keeps the digits of numbers in lists, which have none of their own.
+
+    Examples
+    --------
+    >>> as_tensor(np.arange(3)[::-1], "scores")
+    tensor([2, 1, 0])
+    """
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, int | float | list | tuple):
+        try:
+            return torch.as_tensor(values, dtype=dtype)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(f"{name} must be numbers, got {type(values).__name__}: {error}") from None
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, got {type(values).__name__} of dtype {array.dtype}")
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "f" and size <= 8:
+        return torch.from_numpy(array.astype(array.dtype.newbyteorder("=")))
+    plain = {"b": np.bool_, "i": np.int64, "u": np.int64 if size < 8 else np.float64, "f": np.float64}[kind]
+    return torch.from_numpy(array.astype(plain))
+
+
+def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
+    """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
+
+    Examples
+    --------
+    >>> as_real([1, 2], "scores")
+    tensor([1., 2.])
+    """
+    tensor = as_tensor(values, name, dtype)
+    if tensor.dtype == torch.bool or tensor.is_complex():
+        raise ValueError(f"{name} must be real numbers, got dtype {tensor.dtype}")
+    if dtype is not None:
+        return tensor.to(dtype)
+    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
+
+
+def is_positive(target: Any) -> Tensor:
+    """Return which labels are positive, as a bool tensor; other labels than the three codings are an error.
+
+    Examples
+    --------
+    >>> is_positive([-1, 1, 1])
+    tensor([False,  True,  True])
+    """
+    labels = as_tensor(target, _LABELS)
+    one = _ones(labels)
+    _refuse_other_labels(labels, one)
+    return one
+
+
+def check_weight(weight: Any, scores: Tensor, name: str = "weight") -> Tensor:
+    """Return weights in float64 and the scores' shape, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> check_weight(torch.tensor([1, 2]), torch.zeros(2)).tolist()
+    [1.0, 2.0]
+    """
+    checked = _as_weight(weight, scores, name)
+    _refuse_bad_weight(checked, name)
+    return checked
+
+
+def check_both_weights(
+    pos_weight: Any, neg_weight: Any, pos: Tensor, neg: Tensor
+) -> tuple[Tensor | None, Tensor | None]:
+    """Return the weights of two classes, each as ``check_weight`` does, and None for None.
+
+    Examples
+    --------
+    >>> check_both_weights(None, [3.0], torch.zeros(2), torch.zeros(1))
+    (None, tensor([3.], dtype=torch.float64))
+    """
+    w = None if pos_weight is None else _as_weight(pos_weight, pos, "pos_weight")
+    v = None if neg_weight is None else _as_weight(neg_weight, neg, "neg_weight")
+    if w is not None and v is not None and concrete(_all_weights(w) & _all_weights(v)):
+        return w, v
+    for weight, name in ((w, "pos_weight"), (v, "neg_weight")):
+        if weight is not None:
+            _refuse_bad_weight(weight, name)
+    return w, v
+
+
+class Problem(NamedTuple):
+    """Scores (..., n), which of them are positive, and their weights in float64 or None: checked, and of one shape.
+
+    Leading dimensions are independent problems. ``complete`` says whether each of them has weight in both classes; it
+    is None where that cannot be read.
+
+    Examples
+    --------
+    >>> check_problem([0.5, -1.0], [1, 1], None).complete
+    False
+    """
+
+    scores: Tensor
+    positive: Tensor
+    weight: Tensor | None
+    complete: bool | None
+
+
+def check_problem(scores: Any, target: Any, weight: Any) -> Problem:
+    """Check scores, labels and weights against each other; labels and weights come back in the scores' shape.
+
+    Examples
+    --------
+    >>> check_problem([0.5, -1.0], [1, 0], [1, 2]).weight.tolist()
+    [1.0, 2.0]
+    """
+    scores = as_real(scores, "scores")
+    if scores.ndim == 0:
+        raise ValueError("scores must have shape (n,) or (..., n), got a single number")
+    labels = as_tensor(target, _LABELS)
+    one = _ones(labels)
+    try:
+        positive = _fitting(one.to(scores.device), scores)
+        weight = None if weight is None else _as_weight(weight, scores, "weight")
+    except ValueError:
+        _refuse_other_labels(labels, one)  # labels of ten classes are not binary, which says more than their shape
+        raise
+    complete = both_classes(positive, weight)
+    fine = complete if labels.dtype == torch.bool else complete & _all_labels(labels, one).to(scores.device)
+    if concrete(fine if weight is None else fine & _all_weights(weight)):
+        return Problem(scores, positive, weight, True)
+    _refuse_other_labels(labels, one)
+    if weight is not None:
+        _refuse_bad_weight(weight, "weight")
+    return Problem(scores, positive, weight, concrete(complete))
+
+
+def both_classes(positive: Tensor, weight: Tensor | None) -> Tensor:
+    """Return whether positives and negatives both have weight in every problem, as a bool tensor of shape ().
+
+    Examples
+    --------
+    >>> both_classes(torch.tensor([True, False]), torch.tensor([1.0, 0.0]))
+    tensor(False)
+    """
+    # Of bools, a > b is a & ~b.
+    if weight is None:
+        both = positive.any(-1) > positive.all(-1)
+    else:
+        counts = weight > 0
+        both = (counts & positive).any(-1) & (counts > positive).any(-1)
+    return both.all() if both.ndim else both
+
+
+def check_probability(name: str, value: float) -> None:
+    """Raise a ValueError unless 0 <= value <= 1.
+
+    Examples
+    --------
+    >>> check_probability("pi", 1.2)
+    Traceback (most recent call last):
+    ...
+    ValueError: pi must be between 0 and 1, got 1.2
+    """
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+
+
+def check_fraction(name: str, value: float) -> None:
+    """Raise a ValueError unless 0 < value < 1.
+
+    Examples
+    --------
+    >>> check_fraction("level", 1)
+    Traceback (most recent call last):
+    ...
+    ValueError: level must be between 0 and 1, got 1
+    """
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+
+
+def _ones(labels: Tensor) -> Tensor:
+    return labels if labels.dtype == torch.bool else labels == 1
+
+
+def _all_labels(labels: Tensor, one: Tensor) -> Tensor:
+    return (labels == one).all() | (one | (labels == -1)).all()
+
+
+def _refuse_other_labels(labels: Tensor, one: Tensor) -> None:
+    if labels.dtype != torch.bool and concrete(_all_labels(labels, one)) is False:
+        values = sorted(set(labels.flatten().tolist()), key=lambda value: (value != value, str(value)))
+        shown = ", ".join(f"{value:g}" for value in values[:5]) + (", ..." if len(values) > 5 else "")
+        raise ValueError(f"labels must be {{0, 1}}, {{-1, +1}} or bool, got the values {shown}")
+
+
+def _fitting(positive: Tensor, scores: Tensor) -> Tensor:
+    """Return labels in the scores' shape."""
+    n = scores.shape[-1]
+    if positive.ndim == 0 or positive.shape[-1] != n or positive.ndim > scores.ndim:
+        expected = f"({n},)" if scores.ndim == 1 else f"({n},) or the scores' shape {tuple(scores.shape)}"
+        longer = "scores" if scores.ndim > positive.ndim else "target"
+        column = (scores if longer == "scores" else positive).shape[-1:] == (1,)
+        hint = f"; use {longer}.squeeze(-1)" if column and scores.numel() == positive.numel() else ""
+        raise ValueError(f"target must have shape {expected}, got {tuple(positive.shape)}{hint}")
+    try:
+        return positive.expand(scores.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"target of shape {tuple(positive.shape)} does not fit scores of shape {tuple(scores.shape)}"
+        ) from None
+
+
+def _as_weight(weight: Any, scores: Tensor, name: str) -> Tensor:
+    """Return weights in float64 and the scores' shape, whatever their values."""
+    real = as_real(weight, name, torch.float64).to(scores.device)
+    if real.requires_grad:
+        raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
+    try:
+        return real.expand(scores.shape)
+    except RuntimeError:
+        raise ValueError(f"{name} must have the scores' shape {tuple(scores.shape)}, got {tuple(real.shape)}") from None
+
+
+def _all_weights(weight: Tensor) -> Tensor:
+    return ((weight >= 0) & (weight < torch.inf)).all()
+
+
+def _refuse_bad_weight(weight: Tensor, name: str) -> None:
+    if concrete(_all_weights(weight)) is False:
+        wrong = weight[~((weight >= 0) & (weight < torch.inf))].flatten()[0].item()
+        raise ValueError(f"{name} must hold finite numbers >= 0, got {wrong:g}")
