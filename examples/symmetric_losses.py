@@ -2,8 +2,8 @@
 Which losses are symmetric
 ==========================
 
-A loss is symmetric if l(z) + l(-z) is the same at every margin z. The left panel shows losses, the right panel these sums.
-The sum is flat for the sigmoid and the unhinged loss, flat on an interval for the barrier hinge and the hinge
+A loss is symmetric if l(z) + l(-z) is the same at every margin z. The left panel shows losses, the right panel these
+sums. The sum is flat for the sigmoid and the unhinged loss, flat on an interval for the barrier hinge and the hinge
 loss, and nowhere flat for the logistic and the squared loss. Where the sum is not flat, corrupted labels add a term to
 the risk that depends on the scores.
 """

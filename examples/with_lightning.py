@@ -3,7 +3,8 @@ Lightning: AUCLoss in a LightningModule
 =======================================
 
 ``training_step`` returns the loss, and that is all. Of the points labeled positive 65% are positive, and of those
-labeled negative 45% are positive. For comparison, the same network is trained with cross-entropy on the same noisy labels.
+labeled negative 45% are positive. For comparison, the same network is trained with cross-entropy on the same noisy
+labels.
 """
 
 import lightning
