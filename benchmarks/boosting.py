@@ -83,7 +83,11 @@ def rows_of(threads, library, seconds):
 
 
 def markdown(rows, title):
-    lines = [title, "", "| threads | | risk | loss | seconds a round | times the built-in | goal |"]
+    lines = [
+        title,
+        "",
+        "| threads | library | risk | loss | seconds per round | relative to the built-in | goal, at most |",
+    ]
     lines.append("|--:|---|---|---|--:|--:|--:|")
     for threads, library, risk, loss, seconds, ratio in rows:
         goal = f"{GOALS[risk]}" if risk else ""
@@ -108,9 +112,9 @@ def main():
         for library, start in (("LightGBM", lightgbm_rounds), ("XGBoost", xgboost_rounds)):
             rows += rows_of(threads, library, timed(start(X, y, threads), arguments.rounds, clock))
     title = (
-        f"{arguments.rows:,} rows, {FEATURES} features ({platform.machine()}), medians of {arguments.rounds} rounds, "
-        "in seconds of the processor on one thread, of the clock on more; "
-        f"LightGBM {lightgbm.__version__}, XGBoost {xgboost.__version__}"
+        f"{arguments.rows:,} rows, {FEATURES} features ({platform.machine()}), medians of {arguments.rounds} rounds. "
+        "Seconds are CPU time on one thread, and wall-clock time on more threads. "
+        f"LightGBM {lightgbm.__version__}, XGBoost {xgboost.__version__}."
     )
     table = markdown(rows, title)
     print(table)

@@ -143,7 +143,8 @@ def block(title, cells):
     trials = sorted({trial for trial, _ in scores["built-in"]})
     sets = len({dataset for _, dataset in scores["built-in"]})
     head = (
-        "| objective | AUC | ahead of the built-in | balanced accuracy | ahead of the built-in | data sets ahead, AUC |"
+        "| objective | AUC | AUC minus the built-in's | balanced accuracy | minus the built-in's "
+        "| data sets with a higher AUC |"
     )
     lines = [f"{title}: {sets} data sets, {len(trials)} trials", "", head, "|---|--:|--:|--:|--:|--:|"]
     for objective, of in scores.items():

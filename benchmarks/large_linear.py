@@ -28,7 +28,8 @@ def main():
     noisy = np.where(generator.random(arguments.rows) < 0.3, ~y, y)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     lines = [
-        f"| {arguments.rows:,} × {arguments.features}, AUC objective | seconds | seconds, threshold too | clean AUC |",
+        f"| {arguments.rows:,} rows × {arguments.features} features, AUC objective "
+        "| seconds | seconds, with the choice of a threshold | clean AUC |",
         "|---|--:|--:|--:|",
     ]
     for loss in ("unhinged", "logistic", "barrier_hinge"):
@@ -41,7 +42,7 @@ def main():
         lines.append(f"{row} {sl.metrics.auc(model.decision_function(X), y):.3f} |")
         print(lines[-1], flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    lines += ["", f"Memory at the peak {peak:.1f} GiB, of which data and imports {own:.1f} GiB.", ""]
+    lines += ["", f"Peak memory is {peak:.1f} GiB, of which data and imports take {own:.1f} GiB.", ""]
     print("\n".join(lines))
     if arguments.out:
         (arguments.out / "large_linear.md").write_text("\n".join(lines))

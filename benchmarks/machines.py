@@ -82,7 +82,10 @@ def main():
         writer.writerows(rows)
     lines = [" | ".join(map(str, row.values())) for row in rows]
     table = [" | ".join(rows[0]), " | ".join(["---", *["--:"] * (len(rows[0]) - 1)]), *lines]
-    cost = f"A cell of 20 trials: {there:,} bytes to the worker, {back:,} back, {1000 * seconds:.1f} ms to write."
+    cost = (
+        f"A cell of 20 trials sends {there:,} bytes to the worker and {back:,} bytes back, "
+        f"and takes {1000 * seconds:.1f} ms to write."
+    )
     (args.out / "machines.md").write_text("\n".join(f"| {line} |" for line in table) + f"\n\n{cost}\n")
     print(cost)
 

@@ -93,7 +93,7 @@ def rules(names, noisy, positive, folds):
     return {
         "RULE average, exp(-d^2 / 2)": average / average.sum(),
         "RULE the best alone": np.eye(len(means))[best],
-        "RULE the best strongly regularised one within one standard error": np.eye(len(means))[simplest],
+        "RULE the best strongly regularized one within one standard error": np.eye(len(means))[simplest],
         "RULE average of all, equally": np.full(len(means), 1 / len(means)),
     }
 

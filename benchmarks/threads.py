@@ -183,7 +183,12 @@ def main() -> None:
         f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, PyTorch {torch.__version__}; "
         f"medians of {options.rounds} rounds."
     )
-    lines = [head, "", "| | seconds, idle | ratio | seconds, beside a neighbor | ratio |", "|---|---|---|---|---|"]
+    lines = [
+        head,
+        "",
+        "| | seconds, idle machine | ratio, idle machine | seconds, beside a neighbor | ratio, beside a neighbor |",
+        "|---|---|---|---|---|",
+    ]
     print("\n".join(lines), flush=True)
     worst = 0.0
     for job in (job for job in JOBS if re.search(options.only, job)):

@@ -2,9 +2,10 @@
 Training a network on corrupted labels
 ======================================
 
-Two Gaussian classes in twenty dimensions; 65% of the "positive" and 45% of the "negative" training points are really
-positive. A network that is trained for long can fit such noise. Under the barrier hinge and the unhinged loss it does
-not; the sigmoid loss is symmetric too, but without weight decay its flat tails let the network memorise.
+The data are two Gaussian classes in twenty dimensions. 65% of the "positive" and 45% of the "negative" training points
+are really positive. A network that is trained for long can fit such noise. With the barrier hinge and the unhinged loss
+it does not. The sigmoid loss is symmetric too, but its tails are flat, so without weight decay the network can memorize
+the labels.
 """
 
 import sys
@@ -30,7 +31,7 @@ def auc(model: torch.nn.Module, X: torch.Tensor, y: torch.Tensor) -> float:
 
 
 # %%
-# A plain PyTorch loop: any optimiser, one line of symloss.
+# This is a plain PyTorch loop, with any optimizer and one line of symloss.
 
 
 def train(loss: str, steps: int = 300) -> tuple[torch.nn.Module, list[float]]:
@@ -52,10 +53,10 @@ def train(loss: str, steps: int = 300) -> tuple[torch.nn.Module, list[float]]:
 
 
 # %%
-# What becomes of five losses:
+# Train with five losses, and draw the AUC on clean labels:
 
 figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
-print("AUC after training on labels at (pi, pi') = (0.65, 0.45):  corrupted training labels, clean test labels")
+print("AUC after training at (pi, pi') = (0.65, 0.45), on corrupted training labels and on clean test labels:")
 for name in ("logistic", "squared", "sigmoid", "barrier_hinge", "unhinged"):
     model, curve = train(name)
     title = sl.get_loss(name).title

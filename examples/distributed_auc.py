@@ -2,14 +2,14 @@
 Pairs across ranks
 ==================
 
-Each process holds a part of every batch, and a rank may hold no positive at all. With ``process_group="world"`` the
-loss pairs the points of all ranks: loss and gradient are those of one process with the whole batch.
+Each process (rank) holds a part of every batch, and a rank may hold no positive at all. With ``process_group="world"``
+the loss pairs the points of all ranks: loss and gradient are those of one process with the whole batch.
 
 Run it with ``torchrun --nproc-per-node 2 examples/distributed_auc.py``, or alone as a single process.
 """
 
 # %%
-# A rare class, so that a rank's own part of a batch often lacks it.
+# One class is rare, so that a rank's own part of a batch often lacks it.
 
 import os
 
@@ -32,8 +32,8 @@ def noisy_data() -> tuple[TensorDataset, torch.Tensor, torch.Tensor]:
 
 
 # %%
-# The model is wrapped as always; only the loss knows of the other ranks. A ``StratifiedBatchSampler`` would put both
-# classes into every rank's batch; the loss does not need it.
+# The model is wrapped as usual; only the loss knows about the other ranks. A ``StratifiedBatchSampler`` would put both
+# classes into every rank's batch, but the loss does not need it.
 
 
 def train(device: torch.device, epochs: int = 5) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
@@ -55,7 +55,7 @@ def train(device: torch.device, epochs: int = 5) -> tuple[nn.Module, torch.Tenso
 
 
 # %%
-# ``torchrun`` says through the environment which rank this is; without it, there is one.
+# ``torchrun`` says through environment variables which rank this is; without it, there is only one rank.
 
 
 def main() -> None:

@@ -2,9 +2,10 @@
 Early stopping on corrupted labels
 ==================================
 
-How much of the collapse of losses that are not symmetric it undoes: the mean scores after the last epoch and after
-the epoch that corrupted labels choose, dropout off in both (``results/cifar10``, the mean of its nine pairs, and
-``results/mnist``). The tables are those of the page on MNIST and CIFAR-10.
+Under noise, the scores of losses that are not symmetric collapse during training. How much of this does early stopping
+undo? The figure and the tables show the mean scores after the last epoch and after the epoch that corrupted labels
+choose, both with dropout off (``results/cifar10``, the mean of its nine pairs, and ``results/mnist``). The tables are
+those of the page on MNIST and CIFAR-10.
 """
 
 import sys
@@ -26,12 +27,12 @@ STYLES = (":", "-")
 
 
 def trials(cells: list[Cell], way: str, objective: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
-    """Return the scores (data sets, trials)."""
+    """Return the scores as an array of shape (data sets, trials)."""
     return np.array([c.further_scores[way][objective][loss] for c in cells if (c.pi, c.pi_prime) == noise])
 
 
 def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
-    """Return the mean of all, and its standard error over the trials; the data sets are taken as given."""
+    """Return the mean of all scores, and its standard error over the trials, for these fixed data sets."""
     return scores.mean(), np.sqrt((scores.var(1, ddof=1) / scores.shape[1]).sum()) / len(scores)
 
 
@@ -94,8 +95,8 @@ if len(sys.argv) > 1:
 
 for family, cells in families.items():
     for objective, score in SCORES.items():
-        print(f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n")
+        print(f"\n{family}, {score}: last → chosen epoch (standard errors over trials), and the mean chosen epoch\n")
         print_means(cells, objective)
         for way, label in WAYS.items():
-            print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
+            print(f"\n{family}, {score}: barrier hinge at the {label} minus others at their chosen epochs\n")
             print_barrier_ahead(cells, objective, way)

@@ -2,10 +2,10 @@
 A symmetric loss cannot give probabilities
 ==========================================
 
-Points on a line, two normal classes: eta(x), the probability of the positive class, is known. A model with one free
-score for each of 25 intervals learns from *clean* labels. Under the logistic loss its scores are the log odds of eta,
-so that a sigmoid gives eta back. Under a symmetric loss scores end up at two values, one for each side of 1/2
-(theorem 8): they say which class is more probable, and not by how much.
+The data are points on a line from two normal classes, so eta(x), the probability of the positive class, is known. A
+model with one free score for each of 25 intervals learns from *clean* labels. With the logistic loss its scores are the
+log odds of eta, so that a sigmoid function gives eta back. With a symmetric loss, the scores end up at two values, one
+for each side of 1/2 (theorem 8): they say which class is more probable, but not by how much.
 """
 
 import sys
@@ -25,7 +25,7 @@ interval = torch.bucketize(x, edges)
 
 
 def learn(loss: str) -> torch.Tensor:
-    """Return the score of each interval that minimises the balanced error under this loss."""
+    """Return the scores of the intervals that minimize the balanced error with this loss."""
     scores = torch.zeros(25, requires_grad=True)
     criterion = sl.BERLoss(loss)
     optimiser = torch.optim.Adam([scores], lr=0.2)
@@ -37,7 +37,7 @@ def learn(loss: str) -> torch.Tensor:
 
 
 # %%
-# With as many of either class, eta(x) = 1 / (1 + exp(-2x)); below it is the share of positives in an interval.
+# Both classes have the same size, so eta(x) = 1 / (1 + exp(-2x)). Here we use the share of positives in an interval.
 
 eta = torch.stack([(y[interval == k] == 1).float().mean() for k in range(25)])
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")

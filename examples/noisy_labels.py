@@ -2,9 +2,10 @@
 From noisy labels to a chosen model
 ===================================
 
-No clean label is used, and nothing about the noise is known. Waveforms of one class against the other two; of the
-points labelled positive 65% are, of those labelled negative 45%. A CV estimator scores its candidates on folds of the
-noisy labels, which is valid: the AUC on corrupted labels is an increasing function of the clean AUC (corollary 2).
+No clean label is used for learning, and nothing about the noise is known. The data are waveforms, one class against the
+other two. Of the points labeled positive 65% are positive, and of those labeled negative 45% are positive. A CV
+estimator scores its candidates on folds of the noisy labels. This is valid, because the AUC on corrupted labels is an
+increasing function of the clean AUC (corollary 2).
 """
 
 import sys
@@ -31,8 +32,8 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 ranker = sl.AUCClassifierCV(random_state=0, pi=PI, pi_prime=PI_PRIME, verbose=True).fit(X, y_noisy)
 
 # %%
-# The noise rates were given only for the estimate of the clean score. Against what one would pick otherwise, on clean
-# labels, which only this script knows:
+# The noise rates were given only for the estimate of the clean score. Now compare with two usual choices, on clean
+# labels that only this script knows:
 
 
 def clean_auc(model) -> float:
@@ -41,7 +42,7 @@ def clean_auc(model) -> float:
     return sl.metrics.auc(scores, y_test)
 
 
-print("AUC on clean test labels, learnt from labels at (pi, pi') = (0.65, 0.45)")
+print("AUC on clean test labels, learned from labels at (pi, pi') = (0.65, 0.45)")
 print(f"  AUCClassifierCV       {clean_auc(ranker):.3f}")
 others = {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
@@ -50,10 +51,10 @@ others = {
 for name, model in others.items():
     print(f"  {name:<21} {clean_auc(model.fit(X, y_noisy)):.3f}")
 found = ranker.clean_score_
-print(f"estimated from the noisy folds, given pi and pi': {found.value:.3f} ({found.low:.3f} to {found.high:.3f})")
+print(f"clean AUC estimated from noisy folds, pi and pi': {found.value:.3f} ({found.low:.3f} to {found.high:.3f})")
 
 # %%
-# The candidates' AUC on noisy folds against their AUC on clean test data:
+# The figure shows the candidates' AUC on clean test data against their AUC on noisy folds:
 
 results = ranker.cv_results_
 pool = dict(sl.estimators.default_candidates(sl.AUCClassifier, X, random_state=0))

@@ -1,10 +1,11 @@
 """
-Labelled positives and unlabelled points
-========================================
+Labeled positives and unlabeled points
+======================================
 
-PU learning is label noise with pi = 1. Of the unlabelled points 40% are positive, which nobody needs to know.
-Labelled against unlabelled, the corrupted AUC is (1 - pi') * clean AUC + pi' / 2: whatever ranks labelled points
-above unlabelled ones best, ranks positives above negatives best.
+Learning from positive and unlabeled points (PU) is label noise with pi = 1. Of the unlabeled points 40% are positive,
+but the estimator need not know this. Its AUC for labeled against unlabeled points is (1 - pi') * clean AUC + pi' / 2.
+So the model that is best at ranking labeled points above unlabeled ones is also best at ranking positives above
+negatives.
 """
 
 import sys
@@ -27,16 +28,16 @@ X_pu, y_pu = sl.corruption.positive_unlabeled(
 labelled, unlabelled = X_pu[y_pu == 1], X_pu[y_pu == -1]
 
 # %%
-# Two sets are all there is to learn from:
+# The estimator learns from the two sets alone:
 
 X_both, y_both = sl.from_two_sets(labelled, unlabelled)
 ranker = sl.AUCClassifierCV(random_state=0, verbose=True).fit(X_both, y_both)
 scores = ranker.decision_function(X[test])
 clean = sl.metrics.auc(scores, y[test])
-print(f"200 labelled positives, 2,000 unlabelled points: AUC {clean:.3f} on clean labels")
-print(f"out of fold, labelled against unlabelled: {ranker.corrupted_score_:.3f}")
+print(f"200 labeled positives, 2,000 unlabeled points: AUC {clean:.3f} on clean labels")
+print(f"AUC out of fold, labeled against unlabeled points: {ranker.corrupted_score_:.3f}")
 expected = sl.metrics.estimate_clean_auc(ranker.oof_scores_, y_both, pi=1.0, pi_prime=PRIOR)
-print(f"which, given the prior {PRIOR}, stands for {expected.value:.3f} ({expected.low:.3f} to {expected.high:.3f})")
+print(f"clean AUC that this gives with pi' = {PRIOR}: {expected.value:.3f} ({expected.low:.3f} to {expected.high:.3f})")
 
 # %%
 # The scores of new points, whose true classes only this script knows:

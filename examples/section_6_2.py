@@ -2,9 +2,9 @@
 The claims of section 6.2
 =========================
 
-The numbers behind each claim of the paper's section 6.2, from ``results/cifar10`` and ``results/mnist``, dropout on:
-which loss is best at each noise; how the scores develop over the epochs at the highest noise; and where MNIST's
-curves meet the published values.
+This example prints the numbers behind each claim of the paper's section 6.2, from ``results/cifar10`` and
+``results/mnist`` with dropout on: which loss is best at each noise rate, how the scores change over the epochs at the
+highest noise, and where MNIST's curves cross the published values.
 """
 
 import sys
@@ -22,7 +22,7 @@ from symloss.paper.score_tables import SCORES, loss_heading
 
 NAMES = [loss.name for loss in LOSSES]
 HIGHEST = NOISES[-1]
-FALL = 5.0  # points below its best from which a curve counts as fallen
+FALL = 5.0  # a curve counts as fallen when it is this many points below its best
 
 
 def print_best(cells: list[Cell]) -> None:
@@ -43,7 +43,7 @@ def mean_curve(cells: list[Cell], objective: str, loss: str) -> np.ndarray:
 
 
 def print_curves(cells: list[Cell], objective: str) -> None:
-    """Print when the mean curve of these data sets is best, and what becomes of it."""
+    """Print when the mean curve of these data sets is best, and how it goes on."""
     print(
         "| | after epoch 1 | best | at epoch | last | 5 below the best from epoch | within 1 of the last from epoch |"
     )
@@ -81,12 +81,12 @@ results = Path(sys.argv[0]).resolve().parents[1] / "results"
 families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
 
 # %%
-# Which loss is best, and in how many of the ten data sets:
+# The losses that are best, and in how many of the ten data sets:
 
 print_best([cell for cells in families.values() for cell in cells])
 
 # %%
-# What becomes of the mean curves at the highest noise:
+# How the mean curves develop at the highest noise:
 
 for family, cells in families.items():
     for objective, score in SCORES.items():

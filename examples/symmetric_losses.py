@@ -2,9 +2,10 @@
 Which losses are symmetric
 ==========================
 
-A loss is symmetric if l(z) + l(-z) is the same at every margin z. On the left are losses, on the right these sums:
-flat for the sigmoid and the unhinged loss, flat on an interval for the barrier hinge and the hinge loss, and nowhere
-flat for the logistic and the squared loss. What is not flat is what corrupted labels add to a risk.
+A loss is symmetric if l(z) + l(-z) is the same at every margin z. The left panel shows losses, the right panel these
+sums. The sum is flat for the sigmoid and the unhinged loss, flat on an interval for the barrier hinge and the hinge
+loss, and nowhere flat for the logistic and the squared loss. Where the sum is not flat, corrupted labels add a term to
+the risk that depends on the scores.
 """
 
 import sys
@@ -32,7 +33,7 @@ if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=110)
 
 # %%
-# The same from the package's own check, which looks at some 3,000 margins up to 10^12:
+# The package's own check says the same. It looks at some 3,000 margins up to 10^12:
 
 for loss in losses:
     print(f"{loss.title:<14} {sl.theory.analyze(loss).symmetric}")

@@ -2,8 +2,8 @@
 The weight decay that the paper does not print
 ==============================================
 
-What the paper's robust losses owe to it: the AUC against noise with the decay (``results/uci-matched``) and without
-(``results/uci-printed``), a panel a data set.
+How much does the robustness of the paper's losses depend on the weight decay? The figure shows the AUC against noise
+with the decay (``results/uci-matched``) and without it (``results/uci-printed``), with one panel per data set.
 """
 
 import sys

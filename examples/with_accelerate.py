@@ -2,8 +2,9 @@
 Accelerate: a plain loop with AUCLoss
 =====================================
 
-``backward`` goes through the accelerator, the loss stays as it is. Of the points labelled positive 65% are, of those
-labelled negative 45%. Cross-entropy on the same noisy labels is trained beside it.
+``backward`` goes through the accelerator, and the loss stays as it is. Of the points labeled positive 65% are positive,
+and of those labeled negative 45% are positive. For comparison, the same network is trained with cross-entropy on the
+same noisy labels.
 """
 
 import torch
@@ -23,7 +24,7 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 )  # fmt: skip
 
 # %%
-# The sampler knows the ranks itself, so the loader is not prepared: Accelerate would divide the batches once more.
+# The sampler handles the ranks itself, so the loader is not prepared: Accelerate would divide the batches once more.
 # Under ``accelerate launch`` with several processes, give the loss ``process_group="world"``.
 
 

@@ -2,8 +2,9 @@
 Lightning: AUCLoss in a LightningModule
 =======================================
 
-``training_step`` returns the loss, and that is all. Of the points labelled positive 65% are, of those labelled negative
-45%. Cross-entropy on the same noisy labels is trained beside it.
+``training_step`` returns the loss, and that is all. Of the points labeled positive 65% are positive, and of those
+labeled negative 45% are positive. For comparison, the same network is trained with cross-entropy on the same noisy
+labels.
 """
 
 import lightning
@@ -24,11 +25,11 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 
 # %%
 # On many devices, give the loss ``process_group="world"`` to pair points across them. The loader is made in
-# ``train_dataloader``, when ranks are known, and ``use_distributed_sampler=False`` keeps Lightning from replacing it.
+# ``train_dataloader``, when ranks are known. ``use_distributed_sampler=False`` keeps Lightning from replacing it.
 
 
 class Ranker(lightning.LightningModule):
-    """A network with one score a point, and its loss."""
+    """A network with one score per point, and its loss."""
 
     def __init__(self, loss: nn.Module) -> None:
         super().__init__()
@@ -48,7 +49,7 @@ class Ranker(lightning.LightningModule):
         return DataLoader(TensorDataset(X, y_noisy), batch_sampler=sl.StratifiedBatchSampler(y_noisy, 200))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return the optimiser: any will do."""
+        """Return the optimizer; any optimizer works."""
         return torch.optim.Adam(self.parameters(), lr=1e-3)
 
 

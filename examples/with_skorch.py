@@ -2,8 +2,9 @@
 skorch: AUCLoss as the criterion
 ================================
 
-A skorch net takes ``sl.AUCLoss`` as it is; the loss's name and parameters are the criterion's. Of the points labelled
-positive 65% are, of those labelled negative 45%. Cross-entropy on the same noisy labels is trained beside it.
+A skorch net takes ``sl.AUCLoss`` as it is. The name and the parameters of the loss are parameters of the criterion. Of
+the points labeled positive 65% are positive, and of those labeled negative 45% are positive. For comparison, the same
+network is trained with cross-entropy on the same noisy labels.
 """
 
 import torch
@@ -22,7 +23,7 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 )
 
 # %%
-# A scorer with one number a point. The iterator puts both classes into every batch.
+# The network gives one score per point. The iterator puts both classes into every batch.
 
 
 class Scorer(nn.Sequential):

@@ -2,9 +2,9 @@
 Hugging Face Trainer: AUCLoss in compute_loss
 =============================================
 
-A tiny transformer, made from a configuration, reads made-up tokens: the twenty values of a point, in sixteen steps. Its
-one output is the score. Of the texts labelled positive 65% are, of those labelled negative 45%: not even the true
-classes would rank these labels with an AUC above 0.6 (corollary 2).
+A tiny transformer, made from a configuration, reads made-up tokens: each of the twenty values of a point is rounded to
+one of sixteen tokens. Its one output is the score. Of the texts labeled positive 65% are positive, and of those labeled
+negative 45% are positive. With such labels even the true classes would have an AUC of only 0.6 (corollary 2).
 """
 
 import tempfile
@@ -27,14 +27,14 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 training_set = [{"input_ids": row, "labels": label} for row, label in zip(X, y_noisy, strict=True)]
 
 # %%
-# Override ``compute_loss`` rather than pass ``compute_loss_func``, which is for sums over tokens: what that returns is
-# multiplied by the number of processes, and not divided among accumulated batches.
+# Override ``compute_loss``, and do not pass ``compute_loss_func``. The latter is for sums over tokens: what it returns
+# is multiplied by the number of processes, and is not divided by the number of accumulated batches.
 
 
 class RankingTrainer(Trainer):
-    """A Trainer that minimises the AUC risk, on batches with both classes."""
+    """A Trainer that minimizes the AUC risk, on batches with both classes."""
 
-    loss_is_scaled_for_ga = False  # a mean: to be divided among accumulated batches
+    loss_is_scaled_for_ga = False  # the loss is a mean: divide it by the number of accumulated batches
     loss = sl.AUCLoss("barrier_hinge")
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):  # noqa: ARG002
@@ -44,11 +44,11 @@ class RankingTrainer(Trainer):
         return (value, outputs) if return_outputs else value
 
     def get_train_dataloader(self) -> DataLoader:
-        """Return a loader that is not prepared: the sampler knows the ranks itself."""
+        """Return a loader that is not prepared, because the sampler handles the ranks itself."""
         labels = [example["labels"] for example in self.train_dataset]
         sampler = sl.StratifiedBatchSampler(labels, self.args.train_batch_size, random_state=self.args.seed)
         loader = DataLoader(self.train_dataset, batch_sampler=sampler, collate_fn=self.data_collator)
-        loader.set_epoch = sampler.set_epoch  # which the Trainer calls
+        loader.set_epoch = sampler.set_epoch  # the Trainer calls this
         return loader
 
 

@@ -28,8 +28,9 @@ def comparison_markdown(cells: Sequence[ComparedCell], scored: str = "") -> str:
     """
     parts = [
         "# Ours and the paper's" + (f": ours with {scored}" if scored else ""),
-        "Mean score (standard error), 0 to 100; boldface: the best loss, and those that a one-sided t-test at 5% does "
-        "not separate from it. The difference is ours minus the paper's; z is in its standard errors.",
+        "Scores are means over the trials, from 0 to 100, with the standard error in brackets. Boldface marks the best "
+        "loss of a row, and every loss that a one-sided t-test at 5% does not find to be worse than it. The difference "
+        "is our score minus the paper's, in points; z is the difference divided by its standard error.",
         "## Summary",
         _summary_table(cells),
     ]
