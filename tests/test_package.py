@@ -119,6 +119,7 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 
 
 ORDER = [
+    "extras",
     "files",
     "tracing",
     "labels",

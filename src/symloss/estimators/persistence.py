@@ -20,11 +20,13 @@ from torch import Tensor
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.intact import check_trees
 from symloss.estimators.stored import ESTIMATORS, MissingModelError, Reader, Writer
+from symloss.extras import require
 from symloss.files import whole_folder
 
 FORMAT = "symloss model"
 VERSION = 1
 _MODEL, _TENSORS, _PART = "model.json", "tensors.safetensors", "part{}.skops"
+_TO_SAVE, _TO_LOAD = (("save", f"{what} a model needs skops and safetensors") for what in ("saving", "loading"))
 # Beyond scikit-learn's estimators, which skops knows. All of them hold numbers and text, and restore nothing else.
 _TRUSTED = {
     "sklearn.tree._tree.Tree",  # all that our forests need
@@ -137,6 +139,7 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
     ...     read_file(Path(parent) / "model", "note.txt")
     b'hello'
     """
+    require(*_TO_SAVE, "safetensors")
     import safetensors.torch  # here and below: only what saves or loads models waits for these libraries
 
     if type(estimator) not in ESTIMATORS.values():
@@ -245,6 +248,7 @@ def read_file(folder: Path, name: str, contents: dict[str, Any] | None = None) -
 
 def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
     content = read_file(folder, _TENSORS, contents)
+    require(*_TO_LOAD, "safetensors")
     import safetensors.torch as library
 
     try:
@@ -256,6 +260,7 @@ def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
 
 def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
     content = read_file(folder, name, contents)
+    require(*_TO_LOAD, "skops")
     import skops.io as library
 
     saved_by = contents.get("versions", {}).get("scikit-learn")
@@ -285,6 +290,7 @@ def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
 
 
 def _part_bytes(part: Any, where: str) -> bytes:
+    require(*_TO_SAVE, "skops")
     import skops.io as library
 
     try:
