@@ -24,13 +24,13 @@ help:
 	@echo "                             make test-gpu         those that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
-	@echo "make dist   wheel and sdist, tried in an empty environment"
+	@echo "make dist   wheel and sdist, tried in an empty environment without extras and with all"
 	@echo "make clean  remove everything made here"
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, a minute or two)"
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) -e .
+	$(INSTALL) -e ".[all]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
@@ -91,12 +91,18 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+TRY = .venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+WITHOUT_EXTRAS = import symloss as sl; print(sl.AUCLoss()); drawn = sl.datasets.make_twonorm(200, random_state=0); \
+  print(sl.AUCClassifierCV(random_state=0).fit(drawn.data, drawn.target).members_[0].name)
+
 dist: $(VENV)/.core
 	rm -rf dist .venv-dist
 	$(INSTALL) build
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist
 	$(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	$(TRY) dist/*.whl
+	cd dist && ../.venv-dist/bin/python -c "$(WITHOUT_EXTRAS)" && ! ../.venv-dist/bin/symloss losses
+	$(TRY) "$$(echo dist/*.whl)[all]"
 	cd dist && ../.venv-dist/bin/symloss losses && ../.venv-dist/bin/python -c "import symloss as sl; print(sl.theory.analyze('ramp'))"
 	rm -rf .venv-dist
 

@@ -4,6 +4,7 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
 import re
 import subprocess
@@ -19,22 +20,30 @@ if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
     MODULES.remove("symloss.paper.convolutional.kernels")
 
 
-PUBLIC = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
-          "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.sampling",
-          "symloss.models", "symloss.paper.training", "symloss.paper.convolutional", "symloss.estimators",
-          "symloss.datasets", "symloss.datasets.classes", "symloss.paper.tables", "symloss.paper.figures",
-          "symloss.files", "symloss.drawing", "symloss.paper.published", "symloss.paper.results",
-          "symloss.paper.boldface",
-          "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
-          "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
-          "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.worker", "symloss.paper.runner",
-          "symloss.tabular", "symloss.machines", "symloss.report"]  # fmt: skip
+REFERENCE = Path(sl.__file__).parents[2] / "docs" / "reference.rst"
 
 
-def public_objects():
+# What the reference promises.
+LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
+           "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.sampling",
+           "symloss.models", "symloss.machines", "symloss.estimators", "symloss.datasets",
+           "symloss.datasets.classes"]  # fmt: skip
+
+
+# What the command line is made of.
+APPLICATION = ["symloss.files", "symloss.drawing", "symloss.tabular", "symloss.paper.training",
+               "symloss.paper.convolutional", "symloss.paper.tables", "symloss.paper.figures",
+               "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
+               "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
+               "symloss.paper.latex", "symloss.paper.terminal", "symloss.paper.protocol", "symloss.paper.experiment",
+               "symloss.paper.images", "symloss.paper.image_figures", "symloss.paper.worker", "symloss.paper.runner",
+               "symloss.report"]  # fmt: skip
+
+
+def public_objects(modules=(*LIBRARY, *APPLICATION)):
     """Classes and functions that a public module offers, and the public methods that they define."""
     seen = {}
-    for name in PUBLIC:
+    for name in modules:
         module = importlib.import_module(name)
         for key in getattr(module, "__all__", [key for key in vars(module) if not key.startswith("_")]):
             value = getattr(module, key)
@@ -49,16 +58,31 @@ def test_public_names_have_a_docstring_with_an_example(name):
     assert ">>>" in inspect.getdoc(public_objects()[name])
 
 
-def test_every_public_name_is_in_the_reference():
-    reference = Path(sl.__file__).parents[2] / "docs" / "reference.rst"
-    if not reference.exists():
+def listed_names():
+    """What the reference lists, without the name of the package."""
+    if not REFERENCE.exists():
         pytest.skip("installed from a wheel")
+    return re.findall(r"^   ([\w.]+)$", REFERENCE.read_text(), re.M)
+
+
+def test_the_reference_is_every_name_of_the_library_and_no_other():
     found = set()
-    for name in re.findall(r"^   ([\w.]+)$", reference.read_text(), re.M):
+    for name in listed_names():
         module, _, key = f"symloss.{name}".rpartition(".")
         value = getattr(importlib.import_module(module), key)
         found.add(f"{value.__module__}.{value.__qualname__}")
-    assert sorted(set(public_objects()) - found) == []
+    assert sorted(found) == sorted(public_objects(LIBRARY))
+
+
+def test_dir_shows_what_is_documented_before_and_after_its_use():
+    names = {name.partition(".")[0] for name in listed_names()}
+    modules = re.findall(r"``symloss\.(\w+)``", REFERENCE.read_text())
+    documented = sorted({*names, *modules, "__version__"})
+    code = "import symloss as sl; print(*dir(sl)); [getattr(sl, name) for name in dir(sl)]; print(*dir(sl))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line.split() for line in result.stdout.splitlines()] == [documented, documented]
+    assert {"AUCClassifierCV", "tabular", "report", "machines", "paper", "models", "sampling"} <= set(documented)
+    assert not {"TYPE_CHECKING", "threads", "extras"} & set(documented)
 
 
 def test_everything_else_has_a_docstring():
@@ -118,7 +142,40 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
     assert result.stdout.split() == ["False", "False", "spambase", "True", "set()", "False", "BERClassifier", "True"]
 
 
+IMPORT_ALL = """
+import importlib, json, logging, os, random, signal, sys, threading, warnings
+import distributed, joblib.parallel, numpy, rich.style, scipy, sklearn, torch  # what these change is not our doing
+
+def state():
+    return {
+        "joblib": dict(joblib.parallel.BACKENDS) | joblib.parallel.EXTERNAL_BACKENDS,
+        "joblib by default": joblib.parallel.get_active_backend()[0].__class__,
+        "environment": dict(os.environ),
+        "warnings": list(warnings.filters),
+        "torch": (torch.get_num_threads(), torch.get_num_interop_threads(), torch.get_default_dtype(),
+                  torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled(),
+                  torch.backends.cudnn.benchmark, torch.is_grad_enabled(), torch.initial_seed()),
+        "numpy": (numpy.geterr(), numpy.get_printoptions()),
+        "scikit-learn": sklearn.get_config(),
+        "logging": (logging.root.level, list(logging.root.handlers)),
+        "signals": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+        "python": (list(sys.path), sys.excepthook, random.getstate(), threading.active_count()),
+    }
+
+before = state()
+for name in json.loads(sys.argv[1]):
+    importlib.import_module(name)
+for name, value in state().items():
+    assert value == before[name], (name, before[name], value)
+"""
+
+
+def test_importing_everything_changes_nothing_else():
+    subprocess.run([sys.executable, "-c", IMPORT_ALL, json.dumps(MODULES)], check=True)
+
+
 ORDER = [
+    "extras",
     "files",
     "tracing",
     "checking",

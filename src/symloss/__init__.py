@@ -34,6 +34,17 @@ from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
     from symloss import boosting, datasets, estimators
+    from symloss import drawing as drawing
+    from symloss import files as files
+    from symloss import losses as losses
+    from symloss import machines as machines
+    from symloss import models as models
+    from symloss import pairwise as pairwise
+    from symloss import paper as paper
+    from symloss import report as report
+    from symloss import risks as risks
+    from symloss import sampling as sampling
+    from symloss import tabular as tabular
     from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
 
 __version__ = "0.1.0"
@@ -80,11 +91,18 @@ __all__ = [
 
 
 _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
+_MODULES = ("boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models", "pairwise",
+            "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Name what is public, whether it is imported yet or not."""
+    return sorted({*__all__, *_MODULES, "__version__"})
 
 
 def __getattr__(name: str) -> Any:
     """Import what not everybody needs on first use; the data sets and the estimators need scikit-learn."""
-    if name in ("boosting", "datasets", "estimators"):
+    if name in _MODULES:
         return importlib.import_module(f"symloss.{name}")
     if name in _ESTIMATORS:
         return getattr(importlib.import_module("symloss.estimators"), name)

@@ -332,7 +332,6 @@ def _rows(X: Any, y: Any, rows: NDArray[np.intp], labels: NDArray[np.int64]) -> 
 __all__ = [
     "Contamination",
     "FlipRates",
-    "check_contamination",
     "contaminate",
     "contaminated_split",
     "flip_labels",

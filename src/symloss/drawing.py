@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from symloss.extras import require
 from symloss.files import whole_file
 
 if TYPE_CHECKING:
@@ -50,6 +52,25 @@ STYLE: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
 }
+
+
+@contextmanager
+def styled() -> Iterator[type[Figure]]:
+    """Draw in the style of the project's figures; gives Matplotlib's class of figures.
+
+    Examples
+    --------
+    >>> with styled() as new_figure:
+    ...     axes = new_figure().add_subplot()
+    >>> axes.spines["top"].get_visible()
+    False
+    """
+    require("report", "figures need matplotlib", "matplotlib")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        yield Figure
 
 
 def loss_styles(losses: Iterable[str]) -> dict[str, Style]:

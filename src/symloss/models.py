@@ -163,4 +163,4 @@ class PerceptronStack(nn.Module):
         return (hidden @ output.mT).squeeze(-1) + bias
 
 
-__all__ = ["Layers", "Perceptron", "PerceptronStack", "lecun_normal"]
+__all__ = ["Perceptron"]

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import parallel_config
 
 import symloss as sl
-from symloss.machines import cluster
+from symloss.machines import cluster, register_ray
 
 
 def fitted(progress):
@@ -42,7 +42,8 @@ def in_joblibs_words(backend):
         import ray
 
         ray.init("local", num_cpus=2, include_dashboard=False)
-        with parallel_config("ray"):
+        register_ray()
+        with parallel_config("symloss-ray"):
             yield
 
 

@@ -418,8 +418,70 @@ def test_a_package_that_is_not_installed(backend, package, monkeypatch):
 
 def test_rays_own_user_is_left_alone(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: True))  # and no shutdown
-    with pytest.raises(RuntimeError, match=r"already: joblib.parallel_config\('ray'\) runs on it"), cluster("ray"):
+    with (
+        pytest.raises(RuntimeError, match=r"already: joblib.parallel_config\('symloss-ray'\) runs on it"),
+        cluster("ray"),
+    ):
         pass
+
+
+USERS_OWN = """
+import joblib
+from joblib.parallel import BACKENDS, ThreadingBackend, register_parallel_backend
+
+class Theirs(ThreadingBackend):
+    calls = 0
+    def configure(self, *args, **kwargs):
+        Theirs.calls += 1
+        return super().configure(*args, **kwargs)
+
+register_parallel_backend("ray", Theirs)
+import symloss as sl
+
+drawn = sl.datasets.make_twonorm(200, random_state=0)
+pool = [("unhinged", sl.AUCClassifier("unhinged")), ("logistic", sl.AUCClassifier("logistic"))]
+here = sl.AUCClassifierCV(pool, random_state=0).fit(drawn.data, drawn.target)
+for context in (joblib.parallel_config, joblib.parallel_backend):
+    before = Theirs.calls
+    with context("ray", n_jobs=2):
+        there = sl.AUCClassifierCV(pool, random_state=0).fit(drawn.data, drawn.target)
+    assert Theirs.calls > before
+    assert (there.oof_scores_ == here.oof_scores_).all()
+with sl.machines.cluster("loky", jobs=1):
+    sl.AUCClassifierCV(pool, random_state=0).fit(drawn.data, drawn.target)
+assert "symloss-ray" not in BACKENDS
+sl.machines.register_ray()
+assert BACKENDS["ray"] is Theirs
+assert BACKENDS["symloss-ray"] is not Theirs
+"""
+
+
+def test_a_users_backend_named_ray_stays_theirs_and_runs_our_fits():
+    subprocess.run([sys.executable, "-c", USERS_OWN], check=True)
+
+
+RAYS_OWN = """
+import joblib, ray
+from joblib.parallel import get_active_backend
+from ray.util.joblib import register_ray
+
+register_ray()
+import symloss as sl
+
+drawn = sl.datasets.make_twonorm(200, random_state=0)
+pool = [("unhinged", sl.AUCClassifier("unhinged"))]  # few tasks: Ray's own starts its workers anew for every few
+here = sl.AUCClassifierCV(pool, cv=2, random_state=0).fit(drawn.data, drawn.target)
+ray.init("local", num_cpus=2, include_dashboard=False)
+with joblib.parallel_backend("ray"):
+    assert type(get_active_backend()[0]).__module__.startswith("ray.")
+    there = sl.AUCClassifierCV(pool, cv=2, random_state=0).fit(drawn.data, drawn.target)
+assert (there.oof_scores_ == here.oof_scores_).all()
+"""
+
+
+@pytest.mark.cluster
+def test_rays_own_backend_runs_our_fits(environment):
+    subprocess.run([sys.executable, "-c", RAYS_OWN], check=True, env=environment)
 
 
 def test_workers_without_symloss_are_refused():

@@ -67,7 +67,7 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     write_table(frame, tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     for call in (lambda: read_table(tmp_path / "a.parquet"), lambda: write_table(frame, tmp_path / "b.parquet")):
-        with pytest.raises(ImportError, match=r'Parquet files need pyarrow: pip install "symloss\[parquet\]"'):
+        with pytest.raises(ImportError, match=r'Parquet files need pyarrow: pip install "symloss\[tables\]"'):
             call()
 
 

@@ -12,6 +12,9 @@ import typer
 from symloss.cli.application import Json
 from symloss.cli.arguments import listed
 from symloss.cli.terminal import fit_progress, new_console
+from symloss.extras import require
+
+_NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
 
 
 def fit(
@@ -51,6 +54,7 @@ def fit(
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one a core; got 0")
     dropped = [name for names in drop or () for name in listed(names)]
+    require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # before a fit of minutes
     frame = read_table(data, text=[label])
     with fit_progress() as progress:
         fitted = fit_table(

@@ -9,7 +9,7 @@ import numpy as np
 from symloss.corruption import RandomState
 from symloss.datasets import generators
 from symloss.datasets.catalogue import CATALOGUE
-from symloss.datasets.records import DataFile, Dataset, DatasetInfo, Known, Mirror, Table
+from symloss.datasets.records import Dataset, DatasetInfo, Table
 from symloss.datasets.store import find_files, places
 
 
@@ -168,11 +168,8 @@ def _dataset(record: DatasetInfo, table: Table, keep: list[int] | None, origin: 
 
 
 __all__ = [
-    "DataFile",
     "Dataset",
     "DatasetInfo",
-    "Known",
-    "Mirror",
     "fetch",
     "info",
     "list_datasets",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,10 @@ def _check_limit(size: int, limit: int) -> None:
 
 @contextmanager
 def _progress(url: str, have: int, total: int | None) -> Iterator[Callable[[int], Any]]:
-    """Show a bar where standard error is a terminal."""
+    """Show a bar where standard error is a terminal, and rich is installed."""
+    if find_spec("rich") is None:
+        yield lambda count: None  # noqa: ARG005
+        return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 

@@ -20,11 +20,13 @@ from torch import Tensor
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.serialization import ESTIMATORS, MissingModelError, Reader, Writer
 from symloss.estimators.tree_checks import check_trees
+from symloss.extras import require
 from symloss.files import whole_folder
 
 FORMAT = "symloss model"
 VERSION = 1
 _MODEL, _TENSORS, _PART = "model.json", "tensors.safetensors", "part{}.skops"
+_TO_SAVE, _TO_LOAD = (("save", f"{what} a model needs skops and safetensors") for what in ("saving", "loading"))
 # Types that are trusted in addition to scikit-learn's estimators, which skops trusts itself. They hold only numbers and
 # text, and run no code when they are loaded.
 _TRUSTED = {
@@ -139,6 +141,7 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
     ...     read_file(Path(parent) / "model", "note.txt")
     b'hello'
     """
+    require(*_TO_SAVE, "safetensors")
     import safetensors.torch  # here and below, libraries that only saving and loading need
 
     if type(estimator) not in ESTIMATORS.values():
@@ -247,6 +250,7 @@ def read_file(folder: Path, name: str, contents: dict[str, Any] | None = None) -
 
 def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
     content = read_file(folder, _TENSORS, contents)
+    require(*_TO_LOAD, "safetensors")
     import safetensors.torch as library
 
     try:
@@ -258,6 +262,7 @@ def _read_tensors(folder: Path, contents: dict[str, Any]) -> dict[str, Tensor]:
 
 def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
     content = read_file(folder, name, contents)
+    require(*_TO_LOAD, "skops")
     import skops.io as library
 
     saved_by = contents.get("versions", {}).get("scikit-learn")
@@ -287,6 +292,7 @@ def _read_part(folder: Path, contents: dict[str, Any], name: str) -> Any:
 
 
 def _part_bytes(part: Any, where: str) -> bytes:
+    require(*_TO_SAVE, "skops")
     import skops.io as library
 
     try:

@@ -5,5 +5,3 @@ from symloss.machines.ray_backend import register_ray
 from symloss.machines.tasks import LostTask, completed
 
 __all__ = ["LostTask", "cluster", "completed", "register_ray"]
-
-register_ray()

@@ -17,7 +17,8 @@ import numpy as np
 from joblib import cpu_count, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
-from symloss.machines.ray_backend import register_ray
+from symloss.extras import require
+from symloss.machines.ray_backend import RayBackend
 
 _LOG = logging.getLogger(__name__)
 _SECONDS = 10  # to wait for a cluster's answer
@@ -72,12 +73,11 @@ def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
-    try:
-        from distributed import Client, LocalCluster
+    require("dask", "the dask backend needs Dask", "distributed")
+    from distributed import Client, LocalCluster
 
-        from symloss.machines.dask_backend import DaskBackend
-    except ImportError:
-        raise ImportError('the dask backend needs Dask: pip install "symloss[dask]"') from None
+    from symloss.machines.dask_backend import DaskBackend
+
     if address is None:
         options: dict[str, Any] = {"dashboard_address": None, "worker_dashboard_address": None, "preload": [_DEAF]}
         with (
@@ -119,19 +119,20 @@ def _deaths_told(client: Any) -> Iterator[None]:
 
 @contextmanager
 def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
-    try:
-        import ray
-    except ImportError:
-        raise ImportError('the ray backend needs Ray: pip install "symloss[ray]"') from None
+    require("ray", "the ray backend needs Ray", "ray")
+    import ray
+
     if ray.is_initialized():
-        raise RuntimeError("Ray is in use in this process already: joblib.parallel_config('ray') runs on it")
-    register_ray()
+        raise RuntimeError(
+            "Ray is in use in this process already: joblib.parallel_config('symloss-ray') runs on it, "
+            "after symloss.machines.register_ray()"
+        )
     if address is None:
         with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
             try:
                 with _interrupts_wait():
                     ray.init("local", num_cpus=jobs, include_dashboard=False, _temp_dir=folder)
-                yield {"backend": "ray"}
+                yield {"backend": RayBackend()}
             finally:
                 ray.shutdown()
         return
@@ -141,7 +142,7 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
     _connected("Ray cluster", address, lambda: ray.init(address), _TOKEN)
     try:
         _check_versions(_on_every_ray_node(_probe()))
-        yield {"backend": "ray"}
+        yield {"backend": RayBackend()}
     finally:
         ray.shutdown()
 

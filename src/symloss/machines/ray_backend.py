@@ -22,16 +22,17 @@ _LARGE = 100_000  # bytes of an array that is worth an entry in Ray's object sto
 
 
 def register_ray() -> None:
-    """Register this backend, so that ``with joblib.parallel_config("ray")`` runs on Ray.
+    """Register this backend, so that ``with joblib.parallel_config("symloss-ray")`` runs on Ray.
 
-    Instead of ``ray.util.joblib.register_ray``: results come as they are ready, the work of a killed worker is run
-    again, and large arrays are sent once.
+    Instead of Ray's own, which ``ray.util.joblib.register_ray`` registers as ``"ray"``, and which stays what it is:
+    results come as they are ready, the work of a killed worker is run again, and large arrays are sent once.
+    ``cluster("ray")`` needs no registration.
 
     Examples
     --------
     >>> register_ray()
     """
-    register_parallel_backend("ray", RayBackend)
+    register_parallel_backend("symloss-ray", RayBackend)
 
 
 class RayBackend(ParallelBackendBase):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from symloss.drawing import COLORS, DASHES, STYLE, Style, add_legend, loss_styles, save_all
+from symloss.drawing import COLORS, DASHES, Style, add_legend, loss_styles, save_all, styled
 from symloss.losses import BarrierHinge, Loss, get_loss
 from symloss.paper.compare import ComparedCell, loss_order, noise_text, summarise
 from symloss.paper.score_tables import SCORES, loss_heading
@@ -130,13 +130,10 @@ def panels(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['Balanced accuracy', 'AUC']
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     columns = min(len(datasets), 5)
     bands = -(-len(datasets) // columns)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(objectives) + 0.4), layout="constrained")
+    with styled() as new_figure:
+        figure = new_figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(objectives) + 0.4), layout="constrained")
         grid = figure.add_gridspec(bands * len(objectives), columns)
         for index, dataset in enumerate(datasets):
             band, column = divmod(index, columns)
@@ -163,16 +160,13 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     >>> [axes.get_title() for axes in scatter(cells).axes]
     ['Balanced accuracy: 1 cell, rms 0.40', '']
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     compared = [cell for cell in cells if cell.paper_mean is not None]
     objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
     if not objectives:
         raise ValueError("nothing to draw: the paper has none of these cells")
     styles = styles_of(cell.loss for cell in compared)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
+    with styled() as new_figure:
+        figure = new_figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
         grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
         for objective, means, differences in zip(objectives, *grid, strict=True):
             chosen = [cell for cell in compared if cell.objective == objective]
@@ -283,11 +277,8 @@ def _figure(
     title: str, curves: Sequence[Curve], x: tuple[float, float], y: tuple[float, float], mirrored: bool = False
 ) -> Figure:
     """Draw the curves, or with ``mirrored`` their sums with their mirror images."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(5.2, 3.6))
+    with styled() as new_figure:
+        figure = new_figure(figsize=(5.2, 3.6))
         axes = figure.add_subplot()
         z = torch.linspace(*x, 1201, dtype=torch.float64)
         for loss, scale in curves:

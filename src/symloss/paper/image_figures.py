@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symloss.drawing import STYLE, Style, add_legend, save_all
+from symloss.drawing import Style, add_legend, save_all, styled
 from symloss.paper.compare import compare, noise_text
 from symloss.paper.figures import draw_against_noise, legend_of, panels, styles_of
 from symloss.paper.results import OBJECTIVES, Cell
@@ -35,9 +35,6 @@ def figure_5(results: Sequence[Cell]) -> Figure:
     >>> [axes.get_title() for axes in figure_5([cell]).axes]
     ['MNIST: AUC', '']
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     chosen = [result for result in results if (result.family, result.dataset) in FIGURE_5 and result.curves]
     if not chosen:
         raise ValueError("figure 5 needs results with curves of MNIST, or of airplanes against horses")
@@ -49,8 +46,8 @@ def figure_5(results: Sequence[Cell]) -> Figure:
     ]
     cells = compare(chosen)
     styles = styles_of(cell.loss for cell in cells)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(2.9 * len(columns) + 1.6, 5.6), layout="constrained")
+    with styled() as new_figure:
+        figure = new_figure(figsize=(2.9 * len(columns) + 1.6, 5.6), layout="constrained")
         grid = figure.subplots(2, len(columns), squeeze=False)
         for ((family, dataset), objective), above, below in zip(columns, *grid, strict=True):
             of = [cell for cell in cells if (cell.family, cell.dataset, cell.objective) == (family, dataset, objective)]

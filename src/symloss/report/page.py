@@ -22,10 +22,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from symloss.extras import require
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,9 @@ def source(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    require("report", "pages need jinja2 and plotly", "jinja2", "plotly")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("symloss.report"),
         autoescape=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symloss.drawing import COLORS, STYLE
+from symloss.drawing import COLORS, styled
 from symloss.metrics import auc
 from symloss.tabular.encoding import as_text
 from symloss.tabular.fitting import Fitted
@@ -28,16 +28,14 @@ def scores_figure(fitted: Fitted) -> Figure:
     >>> [axes.get_xlabel() for axes in scores_figure(fitted).axes]
     ["share of 'no' above the threshold", 'score (out of fold)']
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
     from sklearn.metrics import roc_curve
 
     scores = fitted.model.estimator.oof_scores_
     used = ~np.isnan(scores) & (fitted.weight > 0)
     scores, positive, weight = scores[used], fitted.positive[used], fitted.weight[used]
     negative_label, positive_label = map(as_text, fitted.model.labels)
-    with rc_context(STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained")
+    with styled() as new_figure:
+        figure = new_figure(figsize=(9, 4), layout="constrained")
         roc, histogram = figure.subplots(1, 2)
         false, true, _ = roc_curve(positive, scores, sample_weight=weight)
         roc.plot(false, true, color=COLORS["logistic"], label=f"AUC {auc(scores, positive, weight):.3f}")

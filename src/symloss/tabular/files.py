@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symloss.extras import require
 from symloss.files import whole_file
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv")
+_PYARROW = "tables", "Parquet files need pyarrow", "pyarrow.parquet"
 
 
 def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
@@ -43,6 +45,7 @@ def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
         raise ValueError(f"{path} is a folder" if path.is_dir() else f"no such file: {path}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path} is empty")
+    require("tables", "tables need pandas", "pandas")
     frame = _read_parquet(path) if path.suffix in _PARQUET else _read_csv(path, text)
     if frame.empty:
         raise ValueError(f"{path} has no rows")
@@ -79,7 +82,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
 def _read_parquet(path: Path) -> DataFrame:
     import pandas as pd
 
-    _check_pyarrow()
+    require(*_PYARROW)
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except (ValueError, OSError) as error:
@@ -106,19 +109,12 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
     if not {*_PARQUET, *_TEXT}.intersection(path.suffixes):
         raise ValueError(f"{path} must end in one of {', '.join((*_TEXT, *_PARQUET))}")
     if path.suffix in _PARQUET:
-        _check_pyarrow()
+        require(*_PYARROW)
     with whole_file(path) as temporary:
         if path.suffix in _PARQUET:
             frame.to_parquet(temporary, engine="pyarrow", index=False)
         else:
             frame.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
-
-
-def _check_pyarrow() -> None:
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f'Parquet files need pyarrow: pip install "symloss[parquet]" ({error})') from None
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:

@@ -1,0 +1,34 @@
+"""Packages that only a part of symloss needs, and that pip installs as an extra."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+
+def require(extra: str, sentence: str, *packages: str) -> None:
+    """Import packages of an extra, or raise an error that says how to install them.
+
+    Parameters
+    ----------
+    extra : str
+        Its name in ``pyproject.toml``.
+    sentence : str
+        What needs the packages.
+    *packages : str
+        Their names in Python.
+
+    Examples
+    --------
+    >>> require("save", "saving a model needs skops and safetensors", "no_such_package")
+    Traceback (most recent call last):
+    ImportError: saving a model needs skops and safetensors: pip install "symloss[save]"
+    """
+    for package in packages:
+        try:
+            import_module(package)
+        except ImportError as error:
+            why = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"  # it is installed, and broken
+            raise ImportError(f'{sentence}: pip install "symloss[{extra}]"{why}') from error
+
+
+__all__ = ["require"]
