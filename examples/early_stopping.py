@@ -25,9 +25,9 @@ WAYS = {"dropout_off": "last epoch", "chosen_epoch": "chosen epoch"}
 STYLES = (":", "-")
 
 
-def trials(cells: list[Cell], way: str, objective: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
+def trials(cells: list[Cell], way: str, risk: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
     """Return the scores (data sets, trials)."""
-    return np.array([c.further_scores[way][objective][loss] for c in cells if (c.pi, c.pi_prime) == noise])
+    return np.array([c.further_scores[way][risk][loss] for c in cells if (c.pi, c.pi_prime) == noise])
 
 
 def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
@@ -37,15 +37,15 @@ def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
 
 def draw(families: dict[str, list[Cell]]) -> Figure:
     figure, axes = plt.subplots(1, 4, figsize=(12, 3.7), layout="constrained")
-    for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+    for panel, (family, risk) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
         for loss in NAMES:
             for way, style in zip(WAYS, STYLES, strict=True):
-                points = [mean_and_error(trials(families[family], way, objective, loss, noise)) for noise in NOISES]
+                points = [mean_and_error(trials(families[family], way, risk, loss, noise)) for noise in NOISES]
                 panel.errorbar(
                     range(len(NOISES)), *zip(*points, strict=True), fmt=style, marker=".", color=COLORS[loss],
                     linewidth=2.2 if loss == "barrier_hinge" else 1.2,
                 )  # fmt: skip
-        panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+        panel.set_title(f"{family}: {SCORES[risk]}", fontsize=10)
         panel.set_xticks(range(len(NOISES)), [f"{pi:g}\n{pi_prime:g}" for pi, pi_prime in NOISES], fontsize=8)
         panel.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("noise: π above, π' below", fontsize=10)
@@ -58,25 +58,25 @@ def draw(families: dict[str, list[Cell]]) -> Figure:
     return figure
 
 
-def print_means(cells: list[Cell], objective: str) -> None:
+def print_means(cells: list[Cell], risk: str) -> None:
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES:
         texts = []
         for noise in NOISES:
-            last, chosen = (mean_and_error(trials(cells, way, objective, loss, noise)) for way in WAYS)
-            epoch = trials(cells, "epoch", objective, loss, noise).mean()
+            last, chosen = (mean_and_error(trials(cells, way, risk, loss, noise)) for way in WAYS)
+            epoch = trials(cells, "epoch", risk, loss, noise).mean()
             texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f}), {epoch:.0f}")
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-def print_barrier_ahead(cells: list[Cell], objective: str, way: str) -> None:
+def print_barrier_ahead(cells: list[Cell], risk: str, way: str) -> None:
     """Print by how much the barrier hinge loss is ahead of each other loss at its chosen epoch, trial by trial."""
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES[1:]:
         texts = []
         for noise in NOISES:
-            barrier = trials(cells, way, objective, NAMES[0], noise)
-            other = trials(cells, "chosen_epoch", objective, loss, noise)
+            barrier = trials(cells, way, risk, NAMES[0], noise)
+            other = trials(cells, "chosen_epoch", risk, loss, noise)
             mean, error = mean_and_error(barrier - other)
             ahead = f", {(barrier.mean(1) > other.mean(1)).sum()} of {len(barrier)}" if len(barrier) > 1 else ""
             texts.append(f"{mean:+.1f} ({error:.1f}){ahead}")
@@ -93,9 +93,9 @@ if len(sys.argv) > 1:
 # The numbers:
 
 for family, cells in families.items():
-    for objective, score in SCORES.items():
+    for risk, score in SCORES.items():
         print(f"\n{family}, {score}: last epoch → chosen epoch, with standard errors over trials; mean epoch chosen\n")
-        print_means(cells, objective)
+        print_means(cells, risk)
         for way, label in WAYS.items():
             print(f"\n{family}, {score}: barrier hinge at the {label} minus others at the chosen one, by trial\n")
-            print_barrier_ahead(cells, objective, way)
+            print_barrier_ahead(cells, risk, way)

@@ -28,28 +28,28 @@ FALL = 5.0  # points below its best from which a curve counts as fallen
 def print_best(cells: list[Cell]) -> None:
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     rows = rows_of(compare(cells))
-    for objective, score in SCORES.items():
+    for risk, score in SCORES.items():
         texts = []
         for noise in NOISES:
-            of = [row for row in rows if (row[0].objective, row[0].pi, row[0].pi_prime) == (objective, *noise)]
+            of = [row for row in rows if (row[0].risk, row[0].pi, row[0].pi_prime) == (risk, *noise)]
             best = Counter(loss_heading(max(row, key=lambda cell: cell.mean).loss) for row in of)
             texts.append(", ".join(f"{loss} {count}" for loss, count in best.most_common()))
         print(f"| {score} | " + " | ".join(texts) + " |")
 
 
-def mean_curve(cells: list[Cell], objective: str, loss: str) -> np.ndarray:
+def mean_curve(cells: list[Cell], risk: str, loss: str) -> np.ndarray:
     """Return the mean over the data sets of the scores after each epoch, at the highest noise."""
-    return np.mean([c.curves[objective][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
+    return np.mean([c.curves[risk][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
 
 
-def print_curves(cells: list[Cell], objective: str) -> None:
+def print_curves(cells: list[Cell], risk: str) -> None:
     """Print when the mean curve of these data sets is best, and what becomes of it."""
     print(
         "| | after epoch 1 | best | at epoch | last | 5 below the best from epoch | within 1 of the last from epoch |"
     )
     print("|---" * 7 + "|")
     for loss in NAMES:
-        curve = mean_curve(cells, objective, loss)
+        curve = mean_curve(cells, risk, loss)
         best = int(curve.argmax())
         fallen = [epoch + 1 for epoch in range(best, len(curve)) if curve[epoch] < curve[best] - FALL]
         away = np.flatnonzero(abs(curve - curve[-1]) > 1)
@@ -63,16 +63,16 @@ def print_meetings(cells: list[Cell]) -> None:
     print("| (π, π') | | " + " | ".join(map(loss_heading, NAMES)) + " |\n|---|---" + "|---" * len(NAMES) + "|")
     errors = []
     for cell in sorted(cells, key=lambda cell: -cell.pi):
-        papers = {(c.objective, c.loss): c.paper_mean for c in compare([cell])}
-        for objective in SCORES:
+        papers = {(c.risk, c.loss): c.paper_mean for c in compare([cell])}
+        for risk in SCORES:
             texts = []
             for loss in NAMES:
-                above = np.array(cell.curves[objective][loss]) - papers[objective, loss]
+                above = np.array(cell.curves[risk][loss]) - papers[risk, loss]
                 errors.append(above)
                 crossed = np.flatnonzero(np.sign(above[:-1]) != np.sign(above[1:])) + 2
                 side = "always above" if above[-1] > 0 else "always below"
                 texts.append(", ".join(map(str, crossed)) if len(crossed) else side)
-            print(f"| ({cell.pi}, {cell.pi_prime}) | {SCORES[objective]} | " + " | ".join(texts) + " |")
+            print(f"| ({cell.pi}, {cell.pi_prime}) | {SCORES[risk]} | " + " | ".join(texts) + " |")
     rms = np.sqrt(np.mean(np.square(errors), 0))
     print(f"\nrms over {len(errors)} cells: last epoch {rms[-1]:.2f}, least {rms.min():.2f}, epoch {rms.argmin() + 1}")
 
@@ -89,9 +89,9 @@ print_best([cell for cells in families.values() for cell in cells])
 # What becomes of the mean curves at the highest noise:
 
 for family, cells in families.items():
-    for objective, score in SCORES.items():
+    for risk, score in SCORES.items():
         print(f"\n{family}, {score} at {tuple(HIGHEST)}, mean curve\n")
-        print_curves(cells, objective)
+        print_curves(cells, risk)
 
 # %%
 # The epochs at which our curves of MNIST cross the published values:
@@ -102,10 +102,10 @@ print_meetings(families["MNIST"])
 # The mean curves at the highest noise:
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
-for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+for panel, (family, risk) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
     for loss in NAMES:
-        panel.plot(mean_curve(families[family], objective, loss), color=COLORS[loss], label=loss_heading(loss))
-    panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+        panel.plot(mean_curve(families[family], risk, loss), color=COLORS[loss], label=loss_heading(loss))
+    panel.set_title(f"{family}: {SCORES[risk]}", fontsize=10)
     panel.set_xlabel("epoch")
     panel.spines[["top", "right"]].set_visible(False)
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9)

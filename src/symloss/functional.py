@@ -14,6 +14,8 @@ from symloss.losses.base import as_real
 from symloss.pairwise import check_weight, fractions, pairwise_derivatives, pairwise_risk
 from symloss.tracing import concrete, eager
 
+RISKS = ("ber", "auc")  # the balanced-error and the AUC risk
+
 
 class MissingClassWarning(UserWarning):
     """A batch lacks the positive or the negative class.
@@ -185,4 +187,4 @@ def _warn_if_missing(total_pos: Tensor, total_neg: Tensor, consequence: str) -> 
         )
 
 
-__all__ = ["MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk"]
+__all__ = ["RISKS", "MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk"]

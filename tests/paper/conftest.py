@@ -28,7 +28,7 @@ def made_up():
                 se = max(cell.se, 0.02)
                 mean = cell.mean + shift * se * rng.normal()
                 values = made_up_scores(mean, se, TRIALS[cell.family], rng)
-                scores[cell.family, cell.dataset, cell.pi, cell.pi_prime][cell.objective][cell.loss] = values
+                scores[cell.family, cell.dataset, cell.pi, cell.pi_prime][cell.risk][cell.loss] = values
         return [
             Cell(family=family, dataset=dataset, pi=pi, pi_prime=pi_prime, trials=TRIALS[family], scores=values)
             for (family, dataset, pi, pi_prime), values in scores.items()

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import symloss as sl
+from symloss.functional import RISKS
 from symloss.paper import protocol
 from symloss.paper.experiment import label, run_cell, standardised
 
@@ -70,7 +71,7 @@ def test_names_and_orders_are_those_of_the_published_tables():
     assert order("dataset") == [(name,) for name in protocol.UCI_DATASETS]
     assert order("pi", "pi_prime") == [(str(pi), str(pi_prime)) for pi, pi_prime in protocol.NOISES]
     assert order("loss") == [(loss.name.replace("barrier_hinge", "barrier"),) for loss in protocol.LOSSES]
-    assert order("objective") == [(name,) for name in protocol.OBJECTIVES]
+    assert order("objective") == [(name,) for name in RISKS]
     for name, dim in order("dataset", "dim"):
         assert sl.datasets.info(name).dim == int(dim)
 
@@ -90,7 +91,7 @@ def test_a_trial_depends_on_its_identity_alone(data):
 
     every = scores()
     assert scores() == every
-    assert scores(losses=protocol.LOSSES[3:1:-1], objectives=["auc"], trials=1) == {
+    assert scores(losses=protocol.LOSSES[3:1:-1], risks=["auc"], trials=1) == {
         "auc": {"logistic": every["auc"]["logistic"][:1], "sigmoid": every["auc"]["sigmoid"][:1]}
     }
     for other in ({"seed": 1}, {"name": "b"}, {"pi": 0.9}, {"pi_prime": 0.2}):

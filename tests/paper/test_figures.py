@@ -56,7 +56,7 @@ def test_figure_4_draws_means_against_noise(made_up):
     figure = figures.figure_4(cells)
     assert [axes.get_title() for axes in figure.axes] == ["spambase", "", "twonorm", ""]
     (barrier,) = (bars for bars in figure.axes[1].containers if to_hex(bars[0].get_color()) == "#c40f2e")
-    chosen = [c for c in cells if (c.dataset, c.objective, c.loss) == ("spambase", "auc", "barrier_hinge")]
+    chosen = [c for c in cells if (c.dataset, c.risk, c.loss) == ("spambase", "auc", "barrier_hinge")]
     np.testing.assert_allclose(barrier[0].get_xydata(), [(place, cell.mean) for place, cell in enumerate(chosen)])
     ends = [np.asarray(segment, dtype=float)[:, 1] for segment in barrier[2][0].get_segments()]
     np.testing.assert_allclose(ends, [[cell.mean - cell.se, cell.mean + cell.se] for cell in chosen])
@@ -83,7 +83,7 @@ def test_scatter_draws_ours_against_the_papers(made_up):
     figure = figures.scatter(cells)
     means, _, differences, _ = figure.axes
     points = np.concatenate([bars[0].get_xydata() for bars in means.containers])
-    chosen = [(cell.paper_mean, cell.mean) for cell in cells if cell.objective == "ber"]
+    chosen = [(cell.paper_mean, cell.mean) for cell in cells if cell.risk == "ber"]
     np.testing.assert_allclose(sorted(map(tuple, points)), sorted(chosen))
     points = np.concatenate([bars[0].get_xydata() for bars in differences.containers])
     np.testing.assert_allclose(sorted(map(tuple, points)), sorted((x, y - x) for x, y in chosen))

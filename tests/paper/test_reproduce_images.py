@@ -45,7 +45,7 @@ def test_cells_land_in_their_files_and_are_compared(quick, tmp_path):
     assert "horse (0.65, 0.45): " in result.output
     assert f"all tables: symloss compare {tmp_path}" in result.output.replace("\n", " ")
     (summary,) = (line.split() for line in result.output.splitlines() if line.startswith("all  "))
-    assert summary[1] == "4"  # two pairs, two objectives, one loss
+    assert summary[1] == "4"  # two pairs, two risks, one loss
     cell = read_cell(cell_path(tmp_path, "horse", 0.65, 0.45))
     assert (cell.family, cell.protocol, cell.versions["data"]) == ("cifar10", "matched", "official files")
     assert len(cell.further_curves["dropout_off"]["auc"]["sigmoid"]) == QUICK.epochs
@@ -134,7 +134,8 @@ def test_where_there_is_no_data_it_says_what_to_fetch(family, archive, tmp_path,
         (["cifar10", "--pairs", "airplane,horse"], "; got airplane"),
         (["cifar10", "--noise", "0.5"], "--noise must be two rates such as 0.65,0.45, got '0.5'"),
         (["mnist", "--noise", "0.3,0.6"], "pi"),
-        (["mnist", "--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
+        (["mnist", "--risks", "f1"], "--risks must be of ber, auc, got 'f1'"),
+        (["cifar10", "--objectives", "f1"], "--risks must be of ber, auc, got 'f1'"),  # its old name
         (["mnist", "--losses", "nothing"], "unknown loss 'nothing'"),
         (["mnist", "--device", "abacus"], "--device abacus cannot be used"),
         (["mnist", "--device", "meta"], "--device cpu works everywhere"),

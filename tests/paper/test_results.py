@@ -38,12 +38,12 @@ def test_a_full_cell_is_small_and_keeps_its_statistics(tmp_path):
     scores = rng.uniform(50, 100, size=(2, 7, 20))
     losses = [f"loss_{number}" for number in range(7)]
     tables = {
-        objective: {loss: values.tolist() for loss, values in zip(losses, table, strict=True)}
-        for objective, table in zip(("ber", "auc"), scores, strict=True)
+        risk: {loss: values.tolist() for loss, values in zip(losses, table, strict=True)}
+        for risk, table in zip(("ber", "auc"), scores, strict=True)
     }
     path = write_cell(tmp_path, replace(CELL, trials=20, scores=tables))
     assert path.stat().st_size < 5000
-    read = np.array([list(read_cell(path).scores[objective].values()) for objective in ("ber", "auc")])
+    read = np.array([list(read_cell(path).scores[risk].values()) for risk in ("ber", "auc")])
     np.testing.assert_allclose(read, scores, atol=5.1e-5)
 
 

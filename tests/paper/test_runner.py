@@ -98,7 +98,7 @@ def test_a_damaged_file_is_reported_and_run_again(tmp_path):
 
 def test_two_runs_at_once_lose_nothing(tmp_path):
     command = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci", "--datasets", "twonorm"]
-    options = ["--noise", "0.8,0.3", "--trials", "1", "--objectives", "auc", "--jobs", "1", "--out", str(tmp_path)]
+    options = ["--noise", "0.8,0.3", "--trials", "1", "--risks", "auc", "--jobs", "1", "--out", str(tmp_path)]
     processes = [subprocess.Popen([*command, *options, "--losses", loss]) for loss in ("sigmoid", "hinge")]
     assert [process.wait() for process in processes] == [0, 0]
     assert set(read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3)).scores["auc"]) == {"sigmoid", "hinge"}
@@ -187,7 +187,8 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
         (["--datasets", "mnist"], "mnist holds images"),
         (["--noise", "0.5"], "--noise must be two rates such as 0.65,0.45, got '0.5'"),
         (["--noise", "0.3,0.6"], "pi"),
-        (["--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
+        (["--risks", "f1"], "--risks must be of ber, auc, got 'f1'"),
+        (["--objectives", "f1"], "--risks must be of ber, auc, got 'f1'"),  # its old name
         (["--losses", "nothing"], "unknown loss 'nothing'"),
         (["--jobs", "0"], "jobs must be a number of processes"),
         (["--device", "abacus"], "--device abacus cannot be used"),

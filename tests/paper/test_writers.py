@@ -28,11 +28,11 @@ def papers_own():
     """The comparison of somebody whose results are the published ones, in the order that compare gives."""
     cells = [
         ComparedCell(
-            c.family, c.dataset, c.objective, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold
+            c.family, c.dataset, c.risk, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold
         )
         for c in published_cells()
     ]
-    return sorted(cells, key=lambda c: (["uci", "mnist", "cifar10"].index(c.family), c.objective == "auc", -c.pi))
+    return sorted(cells, key=lambda c: (["uci", "mnist", "cifar10"].index(c.family), c.risk == "auc", -c.pi))
 
 
 def printed(cells, width):

@@ -82,7 +82,7 @@ def test_the_page_holds_what_the_comparison_says(report, results):
             value
             for (of, way, title, label, heading), value in tables.items()
             if (of, way, label, heading) == (run, scores, row, loss_heading(cell.loss))
-            and SCORES[cell.objective] in title
+            and SCORES[cell.risk] in title
             and (cell.family == "mnist" or title.endswith(noise))
         )
         texts = [(f"{cell.mean:.1f} ({cell.se:.1f})", cell.bold)]

@@ -65,7 +65,7 @@ def test_filters_choose_cells_of_tables_and_figures(visit, small_report):
     assert page.locator("#noise-of option").all_inner_texts() == ["uci-matched: susy", "uci-printed: susy"]
     assert page.locator("#epochs-of option").count() == 0
     assert page.locator(".none-epochs").is_visible()
-    tick(page, "objective", "AUC")
+    tick(page, "risk", "AUC")
     assert traces(page, "noise-ber") is None
     tick(page, "loss", "Hinge", "Barrier")
     assert counts(page)[0] == visible_cells(page) == 16
@@ -138,9 +138,7 @@ def test_noise_is_drawn_as_the_comparison_says(visit, small_report):
     page = visit(small_report)
     page.locator("#noise-of").select_option("uci-printed: susy")
     traces = drawn(page, "noise-auc")
-    cells = [
-        cell for cell in compared(small_report, "uci-printed") if (cell.dataset, cell.objective) == ("susy", "auc")
-    ]
+    cells = [cell for cell in compared(small_report, "uci-printed") if (cell.dataset, cell.risk) == ("susy", "auc")]
     for loss in ("hinge", "sigmoid"):
         own = [cell for cell in cells if cell.loss == loss]
         x, y = traces[loss_heading(loss)]
@@ -299,12 +297,12 @@ def test_the_keyboard_reaches_every_control(visit, small_report):
 
 def test_a_filter_by_keyboard(visit, small_report):
     page = visit(small_report)
-    page.locator(".filter[data-key=objective] summary").focus()
+    page.locator(".filter[data-key=risk] summary").focus()
     for key in ("Enter", "Tab", "Tab", "Space"):
         page.keyboard.press(key)
     assert counts(page)[0] == 168
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.textContent.trim()") == "Objective AUC"
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Risk AUC"
     assert page.locator(".filter[open]").count() == 0
 
 

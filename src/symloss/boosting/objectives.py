@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.boosting.curvature import largest_curvature, relative_curvature, score_limit
+from symloss.functional import RISKS
 from symloss.labels import is_positive
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.losses.base import as_real
 from symloss.pairwise import check_weight
 from symloss.pairwise.engine import batch_sums
 
-RISKS = ("ber", "auc")
 _BLOCK = 1 << 15  # points at a time for each thread: temporaries that stay in the cache
 Array = NDArray[np.float32]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+from symloss.functional import RISKS
 from symloss.losses import Loss, get_loss
 
 
@@ -36,13 +37,11 @@ def noise_rate(pair: str) -> tuple[float, float]:
     return pi, pi_prime
 
 
-def objective_names(names: str) -> list[str]:
-    """Return the objectives that are listed."""
-    from symloss.paper.protocol import OBJECTIVES
-
+def risk_names(names: str) -> list[str]:
+    """Return the risks that are listed."""
     for name in listed(names):
-        if name not in OBJECTIVES:
-            raise ValueError(f"--objectives must be of {', '.join(OBJECTIVES)}, got {name!r}")
+        if name not in RISKS:
+            raise ValueError(f"--risks must be of {', '.join(RISKS)}, got {name!r}")
     return listed(names)
 
 

@@ -12,10 +12,11 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
+from symloss.functional import RISKS
 from symloss.losses import list_losses
 from symloss.paper.boldface import boldface
 from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, find_published, published_cells
-from symloss.paper.results import OBJECTIVES, Cell
+from symloss.paper.results import Cell
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ComparedCell:
 
     Parameters
     ----------
-    family, dataset, objective, pi, pi_prime, loss
+    family, dataset, risk, pi, pi_prime, loss
         Which cell it is.
     mean, se : float
         Ours; ``se`` is None after a single trial.
@@ -43,7 +44,7 @@ class ComparedCell:
 
     family: str
     dataset: str
-    objective: str
+    risk: str
     pi: float
     pi_prime: float
     loss: str
@@ -74,7 +75,7 @@ class ComparedCell:
     @property
     def row(self) -> tuple[str, str, str, float, float]:
         """The row of a table that the cell is in."""
-        return self.family, self.dataset, self.objective, self.pi, self.pi_prime
+        return self.family, self.dataset, self.risk, self.pi, self.pi_prime
 
 
 def compare(results: Iterable[Cell]) -> list[ComparedCell]:
@@ -90,11 +91,7 @@ def compare(results: Iterable[Cell]) -> list[ComparedCell]:
     ramp 89.0 True None
     """
     compared = [
-        cell
-        for result in results
-        for objective in OBJECTIVES
-        if objective in result.scores
-        for cell in _compared_row(result, objective)
+        cell for result in results for risk in RISKS if risk in result.scores for cell in _compared_row(result, risk)
     ]
     return sorted(compared, key=_order)
 
@@ -181,18 +178,18 @@ def summarise(cells: Sequence[ComparedCell]) -> Summary:
 
 
 def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summary]]:
-    """Return the summaries of all cells and of each family, objective and noise rate.
+    """Return the summaries of all cells and of each family, risk and noise rate.
 
     Examples
     --------
     >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> {part: list(summaries) for part, summaries in summarise_parts(cells).items()}
-    {'all': ['all'], 'family': ['uci'], 'objective': ['ber'], 'noise': ['(1.0, 0.0)']}
+    {'all': ['all'], 'family': ['uci'], 'risk': ['ber'], 'noise': ['(1.0, 0.0)']}
     """
     parts: dict[str, Callable[[ComparedCell], str]] = {
         "all": lambda _: "all",
         "family": lambda cell: cell.family,
-        "objective": lambda cell: cell.objective,
+        "risk": lambda cell: cell.risk,
         "noise": lambda cell: noise_text(cell.pi, cell.pi_prime),
     }
     return {
@@ -204,7 +201,7 @@ def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summar
 
 
 def summary_json(cells: Sequence[ComparedCell]) -> dict[str, Any]:
-    """Return the summary as plain data: that of all cells, and below it those of families, objectives and noise rates.
+    """Return the summary as plain data: that of all cells, and below it those of families, risks and noise rates.
 
     Examples
     --------
@@ -216,7 +213,8 @@ def summary_json(cells: Sequence[ComparedCell]) -> dict[str, Any]:
     parts = summarise_parts(cells)
     parts.pop("all")
     return summarise(cells).to_dict() | {
-        f"by_{part}": {name: summary.to_dict() for name, summary in summaries.items()}
+        # The files' word for a risk.
+        f"by_{'objective' if part == 'risk' else part}": {name: of.to_dict() for name, of in summaries.items()}
         for part, summaries in parts.items()
     }
 
@@ -233,14 +231,15 @@ def comparison_csv(cells: Sequence[ComparedCell]) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*(key.name for key in fields(ComparedCell)), "difference", "z"])
+    columns = ["objective" if key.name == "risk" else key.name for key in fields(ComparedCell)]  # the files' word
+    writer.writerow([*columns, "difference", "z"])
     for cell in cells:
         writer.writerow(map(_csv_value, (*astuple(cell), cell.difference, cell.z)))
     return stream.getvalue()
 
 
 def rows_of(cells: Sequence[ComparedCell]) -> list[list[ComparedCell]]:
-    """Return the cells in rows: those of one data set, objective and noise rate.
+    """Return the cells in rows: those of one data set, risk and noise rate.
 
     Examples
     --------
@@ -273,18 +272,18 @@ def loss_order(loss: str) -> tuple[int, str]:
     return (known.index(loss) if loss in known else len(known), loss)
 
 
-def _compared_row(result: Cell, objective: str) -> list[ComparedCell]:
-    losses = result.scores[objective]
+def _compared_row(result: Cell, risk: str) -> list[ComparedCell]:
+    losses = result.scores[risk]
     means = [statistics.fmean(values) for values in losses.values()]
     errors = [_standard_error(values) for values in losses.values()]
     row = []
     for loss, mean, error, bold in zip(losses, means, errors, boldface(means, errors, result.trials), strict=True):
-        paper = find_published(result.family, result.dataset, objective, result.pi, result.pi_prime, loss)
+        paper = find_published(result.family, result.dataset, risk, result.pi, result.pi_prime, loss)
         row.append(
             ComparedCell(
                 result.family,
                 result.dataset,
-                objective,
+                risk,
                 result.pi,
                 result.pi_prime,
                 loss,
@@ -317,7 +316,7 @@ def _order(cell: ComparedCell) -> tuple[Any, ...]:
     return (
         families.index(cell.family) if cell.family in families else len(families),
         cell.family,
-        OBJECTIVES.index(cell.objective),
+        RISKS.index(cell.risk),
         cell.pi_prime - cell.pi,
         -cell.pi,
         datasets.index(cell.dataset) if cell.dataset in datasets else len(datasets),

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symloss.drawing import STYLE, Style, add_legend, save_all
+from symloss.functional import RISKS
 from symloss.paper.compare import compare, noise_text
 from symloss.paper.figures import draw_against_noise, legend_of, panels, styles_of
-from symloss.paper.results import OBJECTIVES, Cell
+from symloss.paper.results import Cell
 from symloss.paper.score_tables import SCORES
 
 if TYPE_CHECKING:
@@ -42,23 +43,23 @@ def figure_5(results: Sequence[Cell]) -> Figure:
     if not chosen:
         raise ValueError("figure 5 needs results with curves of MNIST, or of airplanes against horses")
     columns = [
-        (key, objective)
+        (key, risk)
         for key in FIGURE_5
-        for objective in OBJECTIVES
-        if any((result.family, result.dataset) == key and objective in result.curves for result in chosen)
+        for risk in RISKS
+        if any((result.family, result.dataset) == key and risk in result.curves for result in chosen)
     ]
     cells = compare(chosen)
     styles = styles_of(cell.loss for cell in cells)
     with rc_context(STYLE):
         figure = Figure(figsize=(2.9 * len(columns) + 1.6, 5.6), layout="constrained")
         grid = figure.subplots(2, len(columns), squeeze=False)
-        for ((family, dataset), objective), above, below in zip(columns, *grid, strict=True):
-            of = [cell for cell in cells if (cell.family, cell.dataset, cell.objective) == (family, dataset, objective)]
+        for ((family, dataset), risk), above, below in zip(columns, *grid, strict=True):
+            of = [cell for cell in cells if (cell.family, cell.dataset, cell.risk) == (family, dataset, risk)]
             draw_against_noise(above, of, styles)
-            above.set_title(f"{FIGURE_5[family, dataset]}: {SCORES[objective]}", fontsize="medium")
+            above.set_title(f"{FIGURE_5[family, dataset]}: {SCORES[risk]}", fontsize="medium")
             above.set_xlabel("noise: π above, π' below")
             result = _noisiest(chosen, dataset)
-            draw_against_epochs(below, result, objective, styles)
+            draw_against_epochs(below, result, risk, styles)
             below.set_xlabel(f"epoch, at (π, π') = {noise_text(result.pi, result.pi_prime)}")
         add_legend(figure, legend_of(styles, crosses=any(cell.paper_mean is not None for cell in cells)))
     return figure
@@ -83,15 +84,15 @@ def epochs_figure(results: Sequence[Cell]) -> Figure:
     noises = dict.fromkeys(noise_text(result.pi, result.pi_prime) for result in noisiest.values())
     return panels(
         datasets,
-        [objective for objective in OBJECTIVES if any(objective in result.curves for result in drawn)],
-        lambda axes, dataset, objective: draw_against_epochs(axes, noisiest[dataset], objective, styles),
+        [risk for risk in RISKS if any(risk in result.curves for result in drawn)],
+        lambda axes, dataset, risk: draw_against_epochs(axes, noisiest[dataset], risk, styles),
         f"epoch, at (π, π') = {' and '.join(noises)}",
         styles,
         crosses=any(cell.paper_mean is not None for cell in compare(noisiest.values())),
     )
 
 
-def draw_against_epochs(axes: Axes, result: Cell, objective: str, styles: dict[str, Style]) -> None:
+def draw_against_epochs(axes: Axes, result: Cell, risk: str, styles: dict[str, Style]) -> None:
     """Draw the mean score of each loss after each epoch, a band of its standard error, and the paper's at the end.
 
     Examples
@@ -104,9 +105,9 @@ def draw_against_epochs(axes: Axes, result: Cell, objective: str, styles: dict[s
     >>> axes.lines[0].get_xydata().tolist()
     [[1.0, 80.0], [2.0, 90.5]]
     """
-    errors = result.further_curves.get("se", {}).get(objective, {})
-    papers = {cell.loss: cell.paper_mean for cell in compare([result]) if cell.objective == objective}
-    for loss, curve in result.curves.get(objective, {}).items():
+    errors = result.further_curves.get("se", {}).get(risk, {})
+    papers = {cell.loss: cell.paper_mean for cell in compare([result]) if cell.risk == risk}
+    for loss, curve in result.curves.get(risk, {}).items():
         style = {key: value for key, value in styles[loss].items() if key != "marker"}
         epochs, means = np.arange(1, len(curve) + 1), np.array(curve)
         axes.plot(epochs, means, linewidth=2.0 if loss == "barrier_hinge" else 1.2, **style)

@@ -1,4 +1,4 @@
-"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and objective, all trials."""
+"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and risk, all trials."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.corruption import contaminate
+from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.pairwise import pairwise_risk
-from symloss.paper.convolutional import Architecture, Training, train_networks
+from symloss.paper.convolutional import Architecture, TrainingSettings, train_networks
 from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
-from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
-from symloss.paper.training import Objective
+from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, ImageSettings
+from symloss.paper.training import Risk
 
 # Beside those as published: dropout on, last epoch.
 FURTHER_SCORES = {
@@ -76,7 +77,7 @@ def run_image_cell(
     pi_prime: float,
     settings: ImageSettings,
     losses: Sequence[Loss] = LOSSES,
-    objectives: Sequence[str] = OBJECTIVES,
+    risks: Sequence[str] = RISKS,
     trials: int = IMAGE_TRIALS,
     seed: int = 0,
     name: str = "",
@@ -131,16 +132,16 @@ def run_image_cell(
         ),
         strict=True,
     ))  # fmt: skip
-    goals = [Objective(objective, loss) for objective in objectives for loss in losses]
+    risks_of_losses = [Risk(risk, loss) for risk in risks for loss in losses]
     trained = train_networks(
         images.train.to(device),
         rows,
         y,
         images.test.to(device),
-        goals,
+        risks_of_losses,
         [of_training for _, of_training, _ in generators],
         sizes,
-        Training(
+        TrainingSettings(
             settings.epochs,
             settings.batch_size,
             settings.balanced,
@@ -154,7 +155,7 @@ def run_image_cell(
         progress=progress,
     )
     folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]
-    return _summary(trained.scores, images.y_test, folds, goals)
+    return _summary(trained.scores, images.y_test, folds, risks_of_losses)
 
 
 class Half(NamedTuple):
@@ -229,21 +230,21 @@ def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) 
 
 
 def _summary(
-    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
+    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
 ) -> CellScores:
-    """Return the scores of a training's test scores (2, epochs, objectives, trials, n_test), dropout off and on."""
-    off, on = (_by_goal(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], goals) for part in found)
-    chosen, epoch, corrupted = choose_epochs(found[0], folds, goals)
+    """Return the scores of a training's test scores (2, epochs, risks, trials, n_test), dropout off and on."""
+    off, on = (_by_risk(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], risks) for part in found)
+    chosen, epoch, corrupted = choose_epochs(found[0], folds, risks)
 
     def trials(values: Tensor) -> Scores:
-        return _named(values, goals)
+        return _named(values, risks)
 
     def mean(values: Tensor) -> Scores:
-        return _named(values.nan_to_num(50.0).mean(2).T, goals)
+        return _named(values.nan_to_num(50.0).mean(2).T, risks)
 
     def error(values: Tensor) -> Scores:
         trials = values.shape[2]
-        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, goals)
+        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, risks)
 
     return CellScores(
         trials(on[-1]),
@@ -254,7 +255,7 @@ def _summary(
 
 
 def choose_epochs(
-    scores: Tensor, folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
+    scores: Tensor, folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
@@ -263,15 +264,15 @@ def choose_epochs(
 
     Parameters
     ----------
-    scores : Tensor of shape (epochs, objectives, trials, n_test)
+    scores : Tensor of shape (epochs, risks, trials, n_test)
     folds : sequence of pairs of Half, one a trial
-    goals : sequence of Objective
+    risks : sequence of Risk
 
     Returns
     -------
-    chosen, epoch : Tensor of shape (objectives, trials)
+    chosen, epoch : Tensor of shape (risks, trials)
         The score, and the number of the epoch, each the mean of both halves.
-    corrupted : Tensor of shape (epochs, objectives, trials)
+    corrupted : Tensor of shape (epochs, risks, trials)
         The score on corrupted labels, the mean of both halves.
 
     Examples
@@ -280,14 +281,14 @@ def choose_epochs(
     >>> y = np.repeat([1, -1], 10)
     >>> scores = torch.stack([-torch.from_numpy(y), torch.from_numpy(y)]).double()[:, None, None]  # wrong, then right
     >>> folds = [halves(y, 1.0, 0.0, np.random.default_rng(0))]
-    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Objective("auc", Sigmoid())])
+    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Risk("auc", Sigmoid())])
     >>> chosen.item(), epoch.item()
     (100.0, 2.0)
     """
     chosen, epochs, corrupted = [], [], []
     for fold in zip(*folds, strict=True):
         columns = [np.stack(rows) for rows in zip(*fold, strict=True)]
-        on_corrupted, clean = (_by_goal(scores, columns[start : start + 2], goals) for start in (0, 2))
+        on_corrupted, clean = (_by_risk(scores, columns[start : start + 2], risks) for start in (0, 2))
         epoch = on_corrupted.nan_to_num(0.0).argmax(0, keepdim=True)
         chosen.append(clean.gather(0, epoch)[0])
         epochs.append(1.0 + epoch[0])
@@ -295,8 +296,8 @@ def choose_epochs(
     return sum(chosen) / 2, sum(epochs) / 2, sum(corrupted) / 2  # type: ignore[return-value]
 
 
-def _by_goal(scores: Tensor, columns: Sequence[NDArray[np.int64]], goals: Sequence[Objective]) -> Tensor:
-    """Return each objective's measure, 0 to 100, of scores (epochs, objectives, trials, n) for positives and negatives.
+def _by_risk(scores: Tensor, columns: Sequence[NDArray[np.int64]], risks: Sequence[Risk]) -> Tensor:
+    """Return each risk's measure, 0 to 100, of scores (epochs, risks, trials, n) for positives and negatives.
 
     ``columns`` are the two classes' columns, for all trials or (trials, m) for each.
     """
@@ -309,8 +310,8 @@ def _by_goal(scores: Tensor, columns: Sequence[NDArray[np.int64]], goals: Sequen
             part[..., rows] if rows.ndim == 1 else part.gather(3, rows.expand(*part.shape[:2], *rows.shape))
             for rows in index
         ]
-        for j, goal in enumerate(goals):
-            found[epochs : epochs + several, j] = _measure(goal.risk, *(side[:, j] for side in sides))
+        for j, risk in enumerate(risks):
+            found[epochs : epochs + several, j] = _measure(risk.name, *(side[:, j] for side in sides))
     return 100 * found
 
 
@@ -325,11 +326,11 @@ def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
     return found.masked_fill(wrong, torch.nan)
 
 
-def _named(values: Tensor, goals: Sequence[Objective]) -> Scores:
-    """Return rows of numbers by their objective and loss."""
+def _named(values: Tensor, risks: Sequence[Risk]) -> Scores:
+    """Return rows of numbers by their risk and loss."""
     found: Scores = {}
-    for goal, row in zip(goals, values.tolist(), strict=True):
-        found.setdefault(goal.risk, {})[label(goal.loss)] = row
+    for risk, row in zip(risks, values.tolist(), strict=True):
+        found.setdefault(risk.name, {})[label(risk.loss)] = row
     return found
 
 

@@ -49,7 +49,7 @@ def write_latex(folder: Path, cells: Sequence[ComparedCell]) -> list[Path]:
     for table in score_tables(cells, by_noise={"mnist"}):
         family = re.sub(r"[^A-Za-z0-9]+", "-", table.family)  # LaTeX reads few characters in a file's name
         noise = f"_{noise_name(*table.noise)}" if table.noise else ""
-        tables[f"{family}_{table.objective}{noise}"] = appendix_table(table)
+        tables[f"{family}_{table.risk}{noise}"] = appendix_table(table)
     paths = []
     for name, text in tables.items():
         paths.append(folder / f"{name}.tex")
@@ -73,8 +73,8 @@ def main_text_table(cells: Sequence[ComparedCell]) -> str:
     groups = []
     for dataset in dict.fromkeys(cell.dataset for cell in chosen):
         rows = [
-            (name, {cell.loss: cell for cell in chosen if (cell.dataset, cell.objective) == (dataset, objective)})
-            for objective, name in (("ber", "BAC"), ("auc", "AUC"))
+            (name, {cell.loss: cell for cell in chosen if (cell.dataset, cell.risk) == (dataset, risk)})
+            for risk, name in (("ber", "BAC"), ("auc", "AUC"))
         ]
         groups.append([(_escaped(dataset), name, row) for name, row in rows if row])
     caption = (
@@ -124,7 +124,7 @@ def appendix_table(table: ScoreTable) -> str:
             name = table.label(row)
             labels = [_escaped(name), str(dims.get(name, "--"))] if dims else [_escaped(name)]
             body.append(_line([*labels, *_scores(row, table.losses)]))
-    caption = f"{_CAPTIONS[table.objective]}{where}. {_boldface_and_trials(cells)}"
+    caption = f"{_CAPTIONS[table.risk]}{where}. {_boldface_and_trials(cells)}"
     return _environment("table", caption, headings, table.losses, body)
 
 

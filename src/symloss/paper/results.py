@@ -20,9 +20,9 @@ import torch
 from symloss import __version__
 from symloss.corruption import check_contamination
 from symloss.files import write_whole
+from symloss.functional import RISKS
 
 FORMAT = 1
-OBJECTIVES = ("ber", "auc")
 _OPTIONAL = {"further_scores", "further_curves", "finished"}  # in a file only where there are any
 DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
@@ -117,10 +117,10 @@ class Cell(Configuration):
     Parameters
     ----------
     scores : dict
-        ``scores[objective][loss]`` holds one score in 0 to 100 for each trial: balanced accuracy for the objective
+        ``scores[risk][loss]`` holds one score in 0 to 100 for each trial: balanced accuracy for the risk
         ``ber``, AUC for ``auc``.
     curves : dict
-        ``curves[objective][loss]`` holds the mean score after each epoch, where it was recorded.
+        ``curves[risk][loss]`` holds the mean score after each epoch, where it was recorded.
     further_scores, further_curves : dict
         The like by other names: scored in another way than the published ones, such as ``dropout_off``.
     versions : dict
@@ -344,14 +344,14 @@ def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dic
     """Return scores as rounded floats; with ``trials``, that many of each loss."""
     _check_type(name, scores, dict)
     checked: dict[str, dict[str, list[float]]] = {}
-    for objective, losses in scores.items():
-        if objective not in OBJECTIVES:
-            raise ValueError(f"{name} must be of {' or '.join(OBJECTIVES)}, got {objective!r}")
-        _check_type(f"{name} of {objective}", losses, dict)
-        checked[objective] = {}
+    for risk, losses in scores.items():
+        if risk not in RISKS:
+            raise ValueError(f"{name} must be of {' or '.join(RISKS)}, got {risk!r}")
+        _check_type(f"{name} of {risk}", losses, dict)
+        checked[risk] = {}
         for loss, values in losses.items():
             _check_type("the name of a loss", loss, str)
-            what = f"{name} of {objective}, {loss}"
+            what = f"{name} of {risk}, {loss}"
             _check_type(what, values, list | tuple)
             if not values or (trials is not None and len(values) != trials):
                 wanted = "some" if trials is None else f"{trials}, one a trial"
@@ -359,9 +359,9 @@ def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dic
             numbers = [_number(what, value) for value in values]
             if not all(0 <= number <= 100 for number in numbers):
                 raise ValueError(f"{what} must be between 0 and 100, got {min(numbers)} to {max(numbers)}")
-            checked[objective][loss] = [round(number, DECIMALS) for number in numbers]
+            checked[risk][loss] = [round(number, DECIMALS) for number in numbers]
         if not losses:
-            raise ValueError(f"{name} of {objective} must hold a loss, got none")
+            raise ValueError(f"{name} of {risk} must hold a loss, got none")
     return checked
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.machines import LostTask, completed
 from symloss.paper.experiment import label
@@ -22,7 +23,6 @@ from symloss.paper.protocol import (
     IMAGE_TRIALS,
     IMAGES,
     NOISES,
-    OBJECTIVES,
     PROTOCOLS,
     TRIALS,
     UCI_DATASETS,
@@ -147,7 +147,7 @@ def run(
     folder: Path,
     configurations: Sequence[Configuration],
     losses: Sequence[Loss],
-    objectives: Sequence[str] = OBJECTIVES,
+    risks: Sequence[str] = RISKS,
     jobs: int | None = None,
     device: str = "cpu",
     download: bool = True,
@@ -156,7 +156,7 @@ def run(
     """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
 
     Stop it at any moment: what is finished is kept, and the next run goes on from there. A cell that lacks a loss or an
-    objective is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other, and
+    risk is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other, and
     one whose worker dies is run again.
 
     Parameters
@@ -165,7 +165,7 @@ def run(
     configurations : sequence of Configuration
     losses : sequence of Loss
         Built in or your own, with different labels.
-    objectives : sequence of {"ber", "auc"}
+    risks : sequence of {"ber", "auc"}
     jobs : int, optional
         Processes, through joblib: also on a cluster, inside ``symloss.machines.cluster`` or ``joblib.parallel_config``.
     device : str
@@ -191,7 +191,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for configuration in configurations:
-        task = _task(configuration, _kept(folder, configuration), losses, objectives, device, download)
+        task = _task(configuration, _kept(folder, configuration), losses, risks, device, download)
         if task.losses:
             tasks.append(task)
         else:
@@ -210,13 +210,13 @@ def _task(
     configuration: Configuration,
     kept: Cell | None,
     losses: Sequence[Loss],
-    objectives: Sequence[str],
+    risks: Sequence[str],
     device: str,
     download: bool,
 ) -> Task:
     have = kept.scores if kept else {}
-    lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
-    return Task(configuration, lacking, objectives, device, download, _source(kept) if kept else None)
+    lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in risks)]
+    return Task(configuration, lacking, risks, device, download, _source(kept) if kept else None)
 
 
 def _written(

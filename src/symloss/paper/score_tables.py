@@ -20,7 +20,7 @@ class ScoreTable:
 
     Parameters
     ----------
-    family, objective : str
+    family, risk : str
     noise : tuple of (pi, pi_prime), or None where each row has its own
     losses : tuple of str
     rows : tuple of the cells of each row
@@ -34,7 +34,7 @@ class ScoreTable:
     """
 
     family: str
-    objective: str
+    risk: str
     noise: tuple[float, float] | None
     losses: tuple[str, ...]
     rows: tuple[dict[str, ComparedCell], ...]
@@ -49,9 +49,9 @@ class ScoreTable:
         """What the table shows."""
         family = FAMILIES.get(self.family, self.family)
         if self.noise is not None:
-            return f"{family}: {SCORES[self.objective]}, (π, π') = {noise_text(*self.noise)}"
+            return f"{family}: {SCORES[self.risk]}, (π, π') = {noise_text(*self.noise)}"
         what = " ".join([family, *(name for name in self.datasets if name != self.family)])
-        return f"{what}: {SCORES[self.objective]}"
+        return f"{what}: {SCORES[self.risk]}"
 
     @property
     def row_header(self) -> str:
@@ -65,7 +65,7 @@ class ScoreTable:
 
 
 def score_tables(cells: Sequence[ComparedCell], by_noise: Container[str] = ()) -> list[ScoreTable]:
-    """Return the tables of compared cells: one for each family, objective and noise rate.
+    """Return the tables of compared cells: one for each family, risk and noise rate.
 
     The families in ``by_noise`` have the noise rates as rows instead, as MNIST has in the paper.
 
@@ -77,16 +77,14 @@ def score_tables(cells: Sequence[ComparedCell], by_noise: Container[str] = ()) -
     """
 
     def key(cell: ComparedCell) -> tuple[str, str, tuple[float, float] | None]:
-        return cell.family, cell.objective, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
+        return cell.family, cell.risk, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
 
     tables = []
-    for (family, objective, noise), group in groupby(cells, key):
+    for (family, risk, noise), group in groupby(cells, key):
         rows = rows_of(list(group))
         losses = sorted({cell.loss for row in rows for cell in row}, key=loss_order)
         tables.append(
-            ScoreTable(
-                family, objective, noise, tuple(losses), tuple({cell.loss: cell for cell in row} for row in rows)
-            )
+            ScoreTable(family, risk, noise, tuple(losses), tuple({cell.loss: cell for cell in row} for row in rows))
         )
     return tables
 

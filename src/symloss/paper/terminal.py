@@ -50,7 +50,7 @@ def print_comparison(cells: Sequence[ComparedCell], console: Console) -> None:
 
 
 def print_summary(cells: Sequence[ComparedCell], console: Console) -> None:
-    """Print how well the two agree: over all cells, and for each family, objective and noise rate.
+    """Print how well the two agree: over all cells, and for each family, risk and noise rate.
 
     Examples
     --------

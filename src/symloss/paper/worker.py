@@ -33,13 +33,13 @@ class Task:
     Examples
     --------
     >>> cell = Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20)
-    >>> Task(cell, losses=[], objectives=["auc"]).device
+    >>> Task(cell, losses=[], risks=["auc"]).device
     'cpu'
     """
 
     configuration: Configuration
     losses: Sequence[Loss]
-    objectives: Sequence[str]
+    risks: Sequence[str]
     device: str = "cpu"
     download: bool = True
     source: str | None = None
@@ -75,13 +75,13 @@ def run_task(task: Task, progress: Progress | None = None) -> Cell | str:
 
 def _run(task: Task, progress: Progress | None) -> tuple[CellScores, str]:
     """Run a cell for a task's losses, and return what was found and where the data is from."""
-    cell, losses, objectives, device = task.configuration, task.losses, task.objectives, task.device
+    cell, losses, risks, device = task.configuration, task.losses, task.risks, task.device
     noise = cell.pi, cell.pi_prime
     if cell.family in IMAGES:
         images = load_images(cell.family, cell.dataset, task.download)
         settings = ImageSettings(**cell.settings)
         found = run_image_cell(
-            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device,
+            images, *noise, settings, losses, risks, cell.trials, cell.seed, cell.dataset, device,
             progress=None if progress is None else lambda done: progress(done, settings.epochs),
         )  # fmt: skip
         return found, "official files"
@@ -89,7 +89,7 @@ def _run(task: Task, progress: Progress | None) -> tuple[CellScores, str]:
     if task.source is not None:
         check_source(task.source, source)
     scores = run_cell(
-        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
+        X, y, *noise, losses, risks, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
     )
     return CellScores(scores), source
 

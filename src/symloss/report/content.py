@@ -144,9 +144,9 @@ def _scorings(results: Sequence[Cell]) -> tuple[Scoring, ...]:
 
 def _scoring(way: str, results: Sequence[Cell]) -> Scoring:
     trials = {
-        (result.family, result.dataset, objective, result.pi, result.pi_prime, loss): tuple(values)
+        (result.family, result.dataset, risk, result.pi, result.pi_prime, loss): tuple(values)
         for result in results
-        for objective, losses in result.scores.items()
+        for risk, losses in result.scores.items()
         for loss, values in losses.items()
     }
     cells = tuple(ScoredCell(cell, trials[(*cell.row, cell.loss)]) for cell in compare(results))

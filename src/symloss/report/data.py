@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from symloss.functional import RISKS
 from symloss.paper.compare import loss_order, noise_text
 from symloss.paper.figures import styles_of
-from symloss.paper.results import OBJECTIVES
 from symloss.paper.score_tables import SCORES, loss_heading
 from symloss.report.content import Run, ScoredCell, Scoring
 
@@ -17,7 +17,7 @@ SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v"
            "*": "star"}  # fmt: skip
 # Of other losses. Six colours are for those of one's own: pairs of symbol and colour repeat after forty-two.
 FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
-FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Objective", "loss": "Loss", "scores": "Scores"}
+FILTERS = {"run": "Run", "dataset": "Data set", "risk": "Risk", "loss": "Loss", "scores": "Scores"}
 
 
 class Placed(NamedTuple):
@@ -54,15 +54,15 @@ def filter_values(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     Examples
     --------
     >>> list(filter_values([]))
-    ['run', 'dataset', 'objective', 'loss', 'scores']
+    ['run', 'dataset', 'risk', 'loss', 'scores']
     """
     placed = list(placed_cells(runs))
     cells = [place.cell.compared for place in placed]
-    objectives = {cell.objective for cell in cells}
+    risks = {cell.risk for cell in cells}
     return {
         "run": {run.name: run.name for run in runs},
         "dataset": {cell.dataset: cell.dataset for cell in cells},
-        "objective": {objective: SCORES[objective] for objective in OBJECTIVES if objective in objectives},
+        "risk": {risk: SCORES[risk] for risk in RISKS if risk in risks},
         "loss": {loss: loss_heading(loss) for loss in sorted({cell.loss for cell in cells}, key=loss_order)},
         "scores": {place.scoring.way: place.scoring.way for place in placed},
     }
@@ -112,7 +112,7 @@ def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[flo
         "scores": names["scores"].index(place.scoring.way),
         "family": cell.family,
         "dataset": names["dataset"].index(cell.dataset),
-        "objective": names["objective"].index(cell.objective),
+        "risk": names["risk"].index(cell.risk),
         "noise": noises.index((cell.pi, cell.pi_prime)),
         "loss": names["loss"].index(cell.loss),
         "mean": round(cell.mean, DECIMALS),
@@ -134,17 +134,17 @@ def _curve_rows(
         for scoring in run.scorings:
             for result in scoring.results:
                 errors = result.further_curves.get("se", {})
-                for objective, losses in result.curves.items():
+                for risk, losses in result.curves.items():
                     for loss, curve in losses.items():
-                        if loss not in result.scores.get(objective, {}):
+                        if loss not in result.scores.get(risk, {}):
                             continue  # the report is of cells: without a score there is none
-                        error = errors.get(objective, {}).get(loss)
+                        error = errors.get(risk, {}).get(loss)
                         yield {
                             "run": number,
                             "scores": names["scores"].index(scoring.way),
                             "family": result.family,
                             "dataset": names["dataset"].index(result.dataset),
-                            "objective": names["objective"].index(objective),
+                            "risk": names["risk"].index(risk),
                             "noise": noises.index((result.pi, result.pi_prime)),
                             "loss": names["loss"].index(loss),
                             "mean": [round(value, CURVE_DECIMALS) for value in curve],

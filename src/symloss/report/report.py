@@ -88,7 +88,7 @@ def results_section(runs: Sequence[Run]) -> Section:
         curves=bool(data["curves"]),
         runs=list(zip(runs, shown_tables(runs), strict=True)),
         numbers={key: {name: number for number, name in enumerate(titles)} for key, titles in values.items()},
-        objectives=values["objective"],
+        risks=values["risk"],
         limits=LIMITS,
         plot=plot,
     )

@@ -79,7 +79,7 @@ def key_figures(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _parts(name: str, scoring: Scoring) -> list[Line]:
-    """Return the lines of families, objectives and noise rates, where there are several."""
+    """Return the lines of families, risks and noise rates, where there are several."""
     titles = FAMILIES | SCORES
     return [
         Line(name, titles.get(of, of), _texts(summary))
