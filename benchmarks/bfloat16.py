@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 from symloss.functional import RISKS
-from symloss.paper.images import load_images, run_image_cell
+from symloss.paper.images import load_images, run_image_trials
 from symloss.paper.protocol import CIFAR10, LOSSES, MNIST, NOISES
+from symloss.paper.results import PUBLISHED
 
 PAIRS = [("cifar10", "horse", CIFAR10), ("mnist", "mnist", MNIST)]
 WAYS = [("bfloat16 kernels", True, torch.bfloat16), ("float32", False, torch.float32)]
@@ -34,11 +35,11 @@ def main() -> None:
         for name, kernels, dtype in WAYS:
             start = time.perf_counter()
             drawn = {"trials": options.trials, "name": dataset, "device": "cuda"}
-            found.append(run_image_cell(images, *NOISES[-1], settings, **drawn, kernels=kernels, dtype=dtype))
+            found.append(run_image_trials(images, *NOISES[-1], settings, **drawn, kernels=kernels, dtype=dtype))
             print(f"{family}, {name}: {time.perf_counter() - start:.1f} s", flush=True)
         for risk in RISKS:
             for loss in LOSSES:
-                low, full = (np.array(of.scores[risk][loss.name]) for of in found)
+                low, full = (np.array(of[PUBLISHED].scores[risk][loss.name]) for of in found)
                 error = float((low - full).std(ddof=1) / len(low) ** 0.5)
                 rows.append({
                     "data": dataset, "objective": risk, "loss": loss.name,

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 
 from symloss.paper.convolutional import Architecture
-from symloss.paper.images import Images, load_images, run_image_cell
+from symloss.paper.images import Images, load_images, run_image_trials
 from symloss.paper.protocol import LOSSES, MNIST, NOISES, ImageSettings
 from symloss.paper.published import find_published
+from symloss.paper.results import PUBLISHED
 
 NOISE = NOISES[-1]
 NAMES = [loss.name for loss in LOSSES]
@@ -59,15 +60,17 @@ def run_variant(
     tiny = Architecture(1, 16, 2, 3, 8, 4) if small else None
     if small:
         settings = replace(settings, n_positive=100, n_negative=100, epochs=2, batch_size=settings.batch_size // 8)
-    found = run_image_cell(
+    found = run_image_trials(
         images, *NOISE, settings, LOSSES, risks, trials, 0, "mnist", device, architecture=tiny
     )  # fmt: skip
     rows: list[Row] = []
     for risk in risks:
         papers = published(risk)
         for name in NAMES:
-            on, off = (np.array(scores[risk][name]) for scores in (found.scores, found.further_scores["dropout_off"]))
-            curve = np.array(found.curves[risk][name])
+            on, off = (
+                np.array(scores[risk][name]) for scores in (found[PUBLISHED].scores, found["dropout_off"].scores)
+            )
+            curve = np.array(found[PUBLISHED].curves[risk][name])
             error = float(on.std(ddof=min(1, trials - 1)) / trials**0.5)
             rows.append({
                 "objective": risk, "loss": name, "mean": round(float(on.mean()), 2),

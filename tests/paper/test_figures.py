@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from symloss.paper import figures
-from symloss.paper.compare import ComparedCell, compare
+from symloss.paper.compare import Cell, compare
 
 
 def curve(figure, label):
@@ -67,12 +67,12 @@ def test_figure_4_draws_means_against_noise(made_up):
 
 def test_losses_have_one_style_in_every_figure():
     losses = ["barrier_hinge", "mine:A", "mine:B", "ramp"]
-    cells = [ComparedCell("own", "x", "ber", 1, 0, loss, 70, None, 1, False) for loss in losses]
+    cells = [Cell("own", "x", "ber", 1, 0, loss, 70, None, 1, False) for loss in losses]
     styles = figures.styles_of(losses)
     assert styles["barrier_hinge"]["color"] == figures.COLORS["barrier_hinge"]
     assert len({style["color"] for style in styles.values()}) == 4
     # A panel that lacks one of them draws the others as the legend has them.
-    figure = figures.figure_4([*cells, ComparedCell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])
+    figure = figures.figure_4([*cells, Cell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])
     drawn = [bars[0].get_color() for bars in figure.axes[1].containers if len(bars[0].get_xdata())]
     assert drawn == [styles["mine:B"]["color"]]
     assert len(figures.figure_4(cells).legends[0].get_texts()) == 4  # no crosses: the paper has none of it
@@ -90,7 +90,7 @@ def test_scatter_draws_ours_against_the_papers(made_up):
 
 
 def test_nothing_to_scatter(tmp_path):
-    cells = [ComparedCell("my own", "x", "ber", 1, 0, "hinge", 70, None, 1, False)]
+    cells = [Cell("my own", "x", "ber", 1, 0, "hinge", 70, None, 1, False)]
     with pytest.raises(ValueError, match="nothing to draw"):
         figures.scatter(cells)
     names = [path.name for path in figures.save_result_figures(tmp_path, cells)]

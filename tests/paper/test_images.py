@@ -12,7 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import symloss as sl
 from symloss.paper import protocol
 from symloss.paper.convolutional import Architecture
-from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_cell, validation_size
+from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_trials, validation_size
+from symloss.paper.results import PUBLISHED
 from symloss.paper.training import Risk
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -37,7 +38,7 @@ def drawn_scores(y, epochs=6, trials=3, seed=0):
 
 def run(images, **changes):
     options = {"losses": [sl.Sigmoid(), sl.Squared()], "trials": 2, "name": "x", "architecture": SMALL} | changes
-    return run_image_cell(images, 0.8, 0.3, options.pop("settings", QUICK), **options)
+    return run_image_trials(images, 0.8, 0.3, options.pop("settings", QUICK), **options)
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +140,10 @@ def test_the_epoch_is_chosen_with_dropout_off_and_the_published_score_is_with_dr
     found = _summary(scores, y, [halves(y, 1.0, 0.0, np.random.default_rng(0))], RISKS)
     for risk in RISKS:
         at = risk.name, risk.loss.name
-        assert found.further_scores["epoch"][at[0]][at[1]] == [2.0]
-        assert found.further_scores["chosen_epoch"][at[0]][at[1]] == [100.0]
-        assert found.further_scores["dropout_off"][at[0]][at[1]] == [0.0]
-        assert found.scores[at[0]][at[1]] == [100.0]
+        assert found["epoch"].scores[at[0]][at[1]] == [2.0]
+        assert found["chosen_epoch"].scores[at[0]][at[1]] == [100.0]
+        assert found["dropout_off"].scores[at[0]][at[1]] == [0.0]
+        assert found[PUBLISHED].scores[at[0]][at[1]] == [100.0]
 
 
 def test_of_epochs_that_are_as_good_it_is_the_earliest_and_never_one_that_diverged():
@@ -155,43 +156,39 @@ def test_of_epochs_that_are_as_good_it_is_the_earliest_and_never_one_that_diverg
 
 def test_a_cell_holds_every_trial_curve_and_way_of_scoring(images):
     found = run(images)
-    assert set(found.further_scores) == {"dropout_off", "chosen_epoch", "epoch"}
-    assert set(found.further_curves) == {"dropout_off", "corrupted", "se", "dropout_off_se"}
+    of = {part: {way: getattr(of, part) for way, of in found.items()} for part in ("scores", "curves", "errors")}
+    of = {part: {way: numbers for way, numbers in ways.items() if numbers} for part, ways in of.items()}
+    assert set(of["scores"]) == {PUBLISHED, "dropout_off", "chosen_epoch", "epoch"}
+    assert set(of["curves"]) == {PUBLISHED, "dropout_off", "corrupted"}
+    assert set(of["errors"]) == {PUBLISHED, "dropout_off"}
     for risk in ("ber", "auc"):
         for loss in ("sigmoid", "squared"):
-            for scores in (found.scores, *found.further_scores.values()):
+            for scores in of["scores"].values():
                 assert len(scores[risk][loss]) == 2
-            for curves in (found.curves, *found.further_curves.values()):
+            for curves in (*of["curves"].values(), *of["errors"].values()):
                 assert len(curves[risk][loss]) == QUICK.epochs
-            pairs = (
-                (found.scores, found.curves),
-                (
-                    found.further_scores["dropout_off"],
-                    found.further_curves["dropout_off"],
-                ),
-            )
-            for last, curve in pairs:
-                assert np.mean(last[risk][loss]) == pytest.approx(curve[risk][loss][-1])
-            assert found.further_curves["se"][risk][loss][-1] == pytest.approx(
-                np.std(found.scores[risk][loss], ddof=1) / 2**0.5
-            )
-            assert all(1 <= number <= QUICK.epochs for number in found.further_scores["epoch"][risk][loss])
+            for way in (PUBLISHED, "dropout_off"):
+                last, curve, errors = (of[part][way][risk][loss] for part in ("scores", "curves", "errors"))
+                assert np.mean(last) == pytest.approx(curve[-1])
+                assert errors[-1] == pytest.approx(np.std(last, ddof=1) / 2**0.5)
+            assert all(1 <= number <= QUICK.epochs for number in of["scores"]["epoch"][risk][loss])
 
 
 def test_networks_learn_what_tells_the_images_apart(images):
     found = run(images, settings=replace(QUICK, epochs=10))
-    assert np.mean(found.further_scores["dropout_off"]["auc"]["squared"]) > 80
+    assert np.mean(found["dropout_off"].scores["auc"]["squared"]) > 80
 
 
 def test_without_dropout_a_trial_depends_on_its_number_and_its_seed_alone(images):
-    three, two = (run(images, trials=trials, architecture=replace(SMALL, dropout=0.0)) for trials in (3, 2))
-    np.testing.assert_allclose(three.scores["auc"]["sigmoid"][:2], two.scores["auc"]["sigmoid"], atol=1e-3)
-    other = run(images, seed=1, architecture=replace(SMALL, dropout=0.0))
-    assert other.scores["auc"]["sigmoid"] != two.scores["auc"]["sigmoid"]
+    still = replace(SMALL, dropout=0.0)
+    three, two = (run(images, trials=trials, architecture=still)[PUBLISHED].scores for trials in (3, 2))
+    np.testing.assert_allclose(three["auc"]["sigmoid"][:2], two["auc"]["sigmoid"], atol=1e-3)
+    other = run(images, seed=1, architecture=still)[PUBLISHED].scores
+    assert other["auc"]["sigmoid"] != two["auc"]["sigmoid"]
 
 
 def test_what_diverged_is_nan_in_its_trials_and_chance_in_the_curves(images):
-    found = run(images, losses=[Exploding()])
+    found = run(images, losses=[Exploding()])[PUBLISHED]
     (values,) = found.scores["auc"].values()
     assert np.isnan(values).all()
     (curve,) = found.curves["auc"].values()

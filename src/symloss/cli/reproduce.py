@@ -75,17 +75,17 @@ def reproduce_uci(
     """
     from symloss.machines import cluster
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
-    from symloss.paper.runner import run, uci_cells
+    from symloss.paper.runner import run, uci_configurations
 
     names = listed(datasets) if datasets is not None else UCI_DATASETS
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
     check_device(device)
     named = risk_names(risks)
-    cells = uci_cells(names, noises, trials, protocol, seed)
+    wanted = uci_configurations(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
     with cluster(backend, scheduler_address, jobs):
-        _finish(folder, lambda _: run(folder, cells, chosen, named, device=device, download=download), len(cells))
+        _finish(folder, lambda _: run(folder, wanted, chosen, named, device=device, download=download), len(wanted))
 
 
 ImageNoise = Annotated[
@@ -168,14 +168,14 @@ def _reproduce_images(
     folder: Path,
 ) -> None:
     from symloss.paper.protocol import LOSSES, NOISES
-    from symloss.paper.runner import image_cells, run
+    from symloss.paper.runner import image_configurations, run
 
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
-    cells = image_cells(family, pairs, noises, trials, seed)
+    wanted = image_configurations(family, pairs, noises, trials, seed)
     named = risk_names(risks)
     check_device(device)
-    _finish(folder, lambda progress: run(folder, cells, chosen, named, 1, device, download, progress), len(cells))
+    _finish(folder, lambda progress: run(folder, wanted, chosen, named, 1, device, download, progress), len(wanted))
 
 
 def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:
@@ -185,7 +185,7 @@ def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total:
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary
 
-        print_summary(compare_with_paper(read_and_warn(folder).cells), new_console())
+        print_summary(compare_with_paper(read_and_warn(folder).whole), new_console())
         print(f"all tables: symloss compare {folder}")
     if failed:
         raise typer.Exit(1)

@@ -1,11 +1,10 @@
-"""One cell of the paper's tables: a data set and a noise, every loss and risk, over all trials."""
+"""The trials of a data set at a noise rate: every loss and risk, trained on corrupted draws, scored on clean points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,41 +16,14 @@ from symloss.corruption import contaminated_split
 from symloss.functional import RISKS
 from symloss.losses import CallableLoss, Loss, get_loss, list_losses
 from symloss.paper.protocol import LOSSES, MATCHED, TRIALS, Settings
+from symloss.paper.results import Scores
 from symloss.paper.training import Risk, train
 from symloss.threads import one_thread
-
-Scores = dict[str, dict[str, list[float]]]
-
-
-@dataclass(frozen=True)
-class CellScores:
-    """What the trials of a cell scored, 0 to 100.
-
-    Parameters
-    ----------
-    scores : dict
-        ``scores[risk][loss]``: every trial's score, as published.
-    curves : dict
-        Of the same, the mean after each epoch, where it is recorded.
-    further_scores, further_curves : dict of dicts
-        The like by other names: scored in another way, such as ``dropout_off``.
-
-    Examples
-    --------
-    >>> CellScores({"auc": {"sigmoid": [98.0, 97.5]}}).curves
-    {}
-    """
-
-    scores: Scores
-    curves: Scores = field(default_factory=dict)
-    further_scores: dict[str, Scores] = field(default_factory=dict)
-    further_curves: dict[str, Scores] = field(default_factory=dict)
-
 
 _METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
 
 
-def run_cell(
+def run_trials(
     X: Any,
     y: Any,
     pi: float,
@@ -99,7 +71,7 @@ def run_cell(
     >>> y = np.repeat([1, -1], 1000)
     >>> X = y[:, None] + rng.normal(size=(2000, 5))
     >>> quick = Settings(epochs=2)
-    >>> scores = run_cell(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
+    >>> scores = run_trials(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
     >>> {name: [round(score) for score in found] for name, found in scores["auc"].items()}
     {'sigmoid': [99], 'unhinged': [99]}
     """
@@ -110,7 +82,7 @@ def run_cell(
         what = "of shape " + str(np.shape(X)) if np.ndim(X) != 2 else "with NaN or infinity"
         raise ValueError(f"X must be a table (n, d) of finite numbers, got one {what}")
     risks_of_losses = [Risk(risk, loss) for risk in risks for loss in losses]
-    found: Scores = {risk: {name: [] for name in names} for risk in risks}
+    found: dict[str, dict[str, list[float]]] = {risk: {name: [] for name in names} for risk in risks}
     drawn = [
         _draw(X, y, pi, pi_prime, settings, trial_seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)
     ]
@@ -225,4 +197,4 @@ def _test_scores(
         return [stack(X_test, of_risk).cpu() for of_risk in models]
 
 
-__all__ = ["CellScores", "label", "run_cell", "standardised"]
+__all__ = ["label", "run_trials", "standardised"]

@@ -12,7 +12,7 @@ import torch
 
 from symloss.drawing import COLORS, DASHES, STYLE, Style, add_legend, loss_styles, save_all
 from symloss.losses import BarrierHinge, Loss, get_loss
-from symloss.paper.compare import ComparedCell, loss_order, noise_text, summarise
+from symloss.paper.compare import Cell, loss_order, noise_text, summarise
 from symloss.paper.score_tables import SCORES, loss_heading
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def save_figures(directory: Path) -> list[Path]:
     return save_all(directory, {"figure1": figure_1(), "figure2": figure_2(), "figure3": figure_3()})
 
 
-def figure_4(cells: Sequence[ComparedCell]) -> Figure:
+def figure_4(cells: Sequence[Cell]) -> Figure:
     """Draw figure 4: mean balanced accuracy and AUC against noise, two panels a data set.
 
     Lines are ours, with bars of one standard error; crosses are the paper's. One family at a time: cells of several
@@ -93,7 +93,7 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> cells = [Cell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
     >>> [axes.get_title() for axes in figure_4(cells).axes]
     ['susy']
     """
@@ -152,12 +152,12 @@ def panels(
     return figure
 
 
-def scatter(cells: Sequence[ComparedCell]) -> Figure:
+def scatter(cells: Sequence[Cell]) -> Figure:
     """Draw our means against the paper's, and below that the difference; a column for each risk.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> [axes.get_title() for axes in scatter(cells).axes]
     ['Balanced accuracy: 1 cell, rms 0.40', '']
     """
@@ -187,13 +187,13 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     return figure
 
 
-def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[Path]:
+def save_result_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
     """Write the figures of results, each as PNG and PDF: figure 4, the same of other families, and the scatter plot.
 
     Examples
     --------
     >>> import tempfile
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_result_figures(Path(folder), cells)]
     ['figure4.png', 'figure4.pdf', 'ours_against_paper.png', 'ours_against_paper.pdf']
@@ -207,14 +207,14 @@ def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[
     return save_all(directory, drawn)
 
 
-def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[str, Style]) -> None:
+def draw_against_noise(axes: Axes, cells: Sequence[Cell], styles: dict[str, Style]) -> None:
     """Draw the means of one data set and risk, with bars of a standard error, and crosses for the paper's.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().add_subplot()
-    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> cells = [Cell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
     >>> draw_against_noise(axes, cells, styles_of(["hinge"]))
     >>> len(axes.containers)
     1
@@ -237,9 +237,7 @@ def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[s
     axes.set_xlim(-0.3, max(len(noises) - 0.7, 0.3))
 
 
-def _draw_against_paper(
-    axes: Axes, cells: Sequence[ComparedCell], heights: Sequence[float], styles: dict[str, Style]
-) -> None:
+def _draw_against_paper(axes: Axes, cells: Sequence[Cell], heights: Sequence[float], styles: dict[str, Style]) -> None:
     for loss, style in styles.items():
         chosen = [(cell, height) for cell, height in zip(cells, heights, strict=True) if cell.loss == loss]
         axes.errorbar(

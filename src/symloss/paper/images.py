@@ -1,4 +1,4 @@
-"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and risk, all trials."""
+"""The trials of the MNIST and CIFAR-10 experiments: two classes at a noise rate, every loss and risk."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.pairwise import pairwise_risk
 from symloss.paper.convolutional import Architecture, TrainingSettings, train_networks
-from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
+from symloss.paper.experiment import label, trial_seeds
 from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, ImageSettings
+from symloss.paper.results import PUBLISHED, Scored, Scores
 from symloss.paper.training import Risk
 
-# Beside those as published: dropout on, last epoch.
-FURTHER_SCORES = {
+# The ways of scoring beside the published one: dropout on, last epoch.
+FURTHER_WAYS = {
     "dropout_off": "dropout off, last epoch",
     "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
 }
@@ -71,7 +72,7 @@ def load_images(family: str, dataset: str, download: bool = True) -> Images:
     return Images(*parts)
 
 
-def run_image_cell(
+def run_image_trials(
     images: Images,
     pi: float,
     pi_prime: float,
@@ -87,29 +88,29 @@ def run_image_cell(
     kernels: bool | None = None,
     dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
-) -> CellScores:
+) -> dict[str, Scored]:
     """Train networks on corrupted draws of images, and return their scores on the clean test images.
 
-    Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
+    Parameters are those of `symloss.paper.experiment.run_trials`; ``architecture`` is another network than the paper's,
     and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's
     draw, initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
     together, also on how many trials there are.
 
     Returns
     -------
-    CellScores
-        The scores are after the last epoch, with dropout on, as published. Further scores: ``dropout_off``, the same
-        with dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
-        `choose_epochs`; ``epoch``, which one that is, the mean of two. Further curves: ``dropout_off``; ``corrupted``,
-        the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``, standard errors of the means.
+    dict of Scored
+        By the way of scoring: ``as published``, after the last epoch with dropout on; ``dropout_off``, the same with
+        dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
+        `choose_epochs`, without a curve. Beside these, ``epoch`` holds which epoch that is, the mean of two, and
+        ``corrupted`` the curve of the score on the corrupted labels that choose.
 
     Examples
     --------
     >>> y = np.repeat([1, -1], 30)
     >>> pixels = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8)
     >>> settings, small = ImageSettings(10, 10, epochs=2, mean=(0.0,), sd=(1.0,)), Architecture(1, 16, 2, 3, 8, 4)
-    >>> found = run_image_cell(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
-    >>> len(found.scores["auc"]["sigmoid"]), len(found.curves["auc"]["sigmoid"])
+    >>> found = run_image_trials(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
+    >>> len(found[PUBLISHED].scores["auc"]["sigmoid"]), len(found["dropout_off"].curves["auc"]["sigmoid"])
     (3, 2)
     """
     sizes = architecture or Architecture(images.train.shape[1], images.train.shape[2], dropout=settings.dropout)
@@ -231,7 +232,7 @@ def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) 
 
 def _summary(
     found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
-) -> CellScores:
+) -> dict[str, Scored]:
     """Return the scores of a training's test scores (2, epochs, risks, trials, n_test), dropout off and on."""
     off, on = (_by_risk(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], risks) for part in found)
     chosen, epoch, corrupted = choose_epochs(found[0], folds, risks)
@@ -246,12 +247,13 @@ def _summary(
         trials = values.shape[2]
         return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, risks)
 
-    return CellScores(
-        trials(on[-1]),
-        mean(on),
-        {"dropout_off": trials(off[-1]), "chosen_epoch": trials(chosen), "epoch": trials(epoch)},
-        {"dropout_off": mean(off), "corrupted": mean(corrupted), "se": error(on), "dropout_off_se": error(off)},
-    )
+    return {
+        PUBLISHED: Scored(scores=trials(on[-1]), curves=mean(on), errors=error(on)),
+        "dropout_off": Scored(scores=trials(off[-1]), curves=mean(off), errors=error(off)),
+        "chosen_epoch": Scored(scores=trials(chosen)),
+        "epoch": Scored(scores=trials(epoch)),
+        "corrupted": Scored(curves=mean(corrupted)),
+    }
 
 
 def choose_epochs(
@@ -328,19 +330,19 @@ def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
 
 def _named(values: Tensor, risks: Sequence[Risk]) -> Scores:
     """Return rows of numbers by their risk and loss."""
-    found: Scores = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for risk, row in zip(risks, values.tolist(), strict=True):
         found.setdefault(risk.name, {})[label(risk.loss)] = row
     return found
 
 
 __all__ = [
-    "FURTHER_SCORES",
+    "FURTHER_WAYS",
     "Half",
     "Images",
     "choose_epochs",
     "halves",
     "load_images",
-    "run_image_cell",
+    "run_image_trials",
     "validation_size",
 ]

@@ -17,7 +17,6 @@ LOSSES = {
     "squared": "Squared",
     "savage": "Savage",
 }
-TRIALS = {"uci": 20, "mnist": 10, "cifar10": 10}
 
 # Means and standard errors are printed to 0.1: what is cut off is uniform on an interval that long.
 ROUNDING_VARIANCE = 0.1**2 / 12

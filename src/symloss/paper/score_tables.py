@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from symloss.losses import get_loss, list_losses
-from symloss.paper.compare import ComparedCell, loss_order, noise_text, rows_of
+from symloss.paper.compare import Cell, loss_order, noise_text, rows_of
 from symloss.paper.published import LOSSES
 
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
@@ -27,7 +27,7 @@ class ScoreTable:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
     >>> (table,) = score_tables(cells)
     >>> table.title, table.label(table.rows[0])
     ("UCI and LIBSVM: Balanced accuracy, (π, π') = (1.0, 0.0)", 'susy')
@@ -37,7 +37,7 @@ class ScoreTable:
     risk: str
     noise: tuple[float, float] | None
     losses: tuple[str, ...]
-    rows: tuple[dict[str, ComparedCell], ...]
+    rows: tuple[dict[str, Cell], ...]
 
     @property
     def datasets(self) -> list[str]:
@@ -58,25 +58,25 @@ class ScoreTable:
         """What the rows are."""
         return "π, π'" if self.noise is None else "data set"
 
-    def label(self, row: dict[str, ComparedCell]) -> str:
+    def label(self, row: dict[str, Cell]) -> str:
         """The name of a row."""
         cell = next(iter(row.values()))
         return f"{float(cell.pi)}, {float(cell.pi_prime)}" if self.noise is None else cell.dataset
 
 
-def score_tables(cells: Sequence[ComparedCell], by_noise: Container[str] = ()) -> list[ScoreTable]:
+def score_tables(cells: Sequence[Cell], by_noise: Container[str] = ()) -> list[ScoreTable]:
     """Return the tables of compared cells: one for each family, risk and noise rate.
 
     The families in ``by_noise`` have the noise rates as rows instead, as MNIST has in the paper.
 
     Examples
     --------
-    >>> cells = [ComparedCell("mnist", "mnist", "ber", pi, 0.3, "hinge", 77.9, 0.4, 10, True) for pi in (0.8, 0.7)]
+    >>> cells = [Cell("mnist", "mnist", "ber", pi, 0.3, "hinge", 77.9, 0.4, 10, True) for pi in (0.8, 0.7)]
     >>> len(score_tables(cells)), len(score_tables(cells, by_noise={"mnist"}))
     (2, 1)
     """
 
-    def key(cell: ComparedCell) -> tuple[str, str, tuple[float, float] | None]:
+    def key(cell: Cell) -> tuple[str, str, tuple[float, float] | None]:
         return cell.family, cell.risk, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
 
     tables = []
@@ -89,12 +89,12 @@ def score_tables(cells: Sequence[ComparedCell], by_noise: Container[str] = ()) -
     return tables
 
 
-def single_dataset_families(cells: Sequence[ComparedCell]) -> set[str]:
+def single_dataset_families(cells: Sequence[Cell]) -> set[str]:
     """Return the families with a single data set, which read best with a row a noise rate.
 
     Examples
     --------
-    >>> single_dataset_families([ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)])
+    >>> single_dataset_families([Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)])
     {'uci'}
     """
     datasets = {(cell.family, cell.dataset) for cell in cells}
