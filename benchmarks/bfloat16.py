@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from symloss.paper.images import load_images, run_image_cell
-from symloss.paper.protocol import CIFAR10, LOSSES, MNIST, NOISES, OBJECTIVES
+from symloss.functional import RISKS
+from symloss.paper.images import load_images, run_image_trials
+from symloss.paper.protocol import CIFAR10, LOSSES, MNIST, NOISES
+from symloss.paper.results import PUBLISHED
 
 PAIRS = [("cifar10", "horse", CIFAR10), ("mnist", "mnist", MNIST)]
 WAYS = [("bfloat16 kernels", True, torch.bfloat16), ("float32", False, torch.float32)]
@@ -33,14 +35,14 @@ def main() -> None:
         for name, kernels, dtype in WAYS:
             start = time.perf_counter()
             drawn = {"trials": options.trials, "name": dataset, "device": "cuda"}
-            found.append(run_image_cell(images, *NOISES[-1], settings, **drawn, kernels=kernels, dtype=dtype))
+            found.append(run_image_trials(images, *NOISES[-1], settings, **drawn, kernels=kernels, dtype=dtype))
             print(f"{family}, {name}: {time.perf_counter() - start:.1f} s", flush=True)
-        for objective in OBJECTIVES:
+        for risk in RISKS:
             for loss in LOSSES:
-                low, full = (np.array(of.scores[objective][loss.name]) for of in found)
+                low, full = (np.array(of[PUBLISHED].scores[risk][loss.name]) for of in found)
                 error = float((low - full).std(ddof=1) / len(low) ** 0.5)
                 rows.append({
-                    "data": dataset, "objective": objective, "loss": loss.name,
+                    "data": dataset, "objective": risk, "loss": loss.name,
                     "bfloat16": round(float(low.mean()), 2), "float32": round(float(full.mean()), 2),
                     "difference": round(float((low - full).mean()), 2), "se": round(error, 2),
                 })  # fmt: skip

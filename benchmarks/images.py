@@ -4,7 +4,7 @@
 
 One at a time is what one would write without the library: ``nn.Module``, automatic differentiation, the n x m matrix of
 all margins for the AUC, ``torch.optim.Adam(amsgrad=True, fused=True)``; by ordinary launches, and as one CUDA graph a
-step. The stack trains both objectives of all seven losses in all trials, by Triton's kernels or by plain PyTorch. Then
+step. The stack trains both risks of all seven losses in all trials, by Triton's kernels or by plain PyTorch. Then
 come the parts of a step of the stack. A step has its batch on the device already; evaluation is left out, of both.
 ``--device cpu --small`` only tries the code.
 """
@@ -19,12 +19,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from symloss.functional import RISKS
 from symloss.paper.convolutional import Architecture, ConvolutionalNetwork, NetworkStack
 from symloss.paper.convolutional.batches import classes_of
 from symloss.paper.convolutional.network import initial_layers
 from symloss.paper.convolutional.step import has_kernels, make_step
-from symloss.paper.protocol import CIFAR10, LOSSES, OBJECTIVES
-from symloss.paper.training import Objective
+from symloss.paper.protocol import CIFAR10, LOSSES
+from symloss.paper.training import Risk
 
 STEPS = CIFAR10.epochs * -(-(CIFAR10.n_positive + CIFAR10.n_negative) // CIFAR10.batch_size)  # of a training
 Row = dict[str, str | int | float]
@@ -92,11 +93,11 @@ class StackSteps:
         kernels: bool,
         dtype: torch.dtype,
     ) -> None:
-        goals = [Objective(risk, loss) for risk in OBJECTIVES for loss in LOSSES]
+        risks = [Risk(risk, loss) for risk in RISKS for loss in LOSSES]
         initial = [initial_layers(architecture, np.random.default_rng(trial)) for trial in range(trials)]
-        self.stack = NetworkStack(architecture, initial * len(goals), device)
+        self.stack = NetworkStack(architecture, initial * len(risks), device)
         self.generator = torch.Generator(device)
-        self.step, self.optimiser = make_step(self.stack, goals, self.generator, 1e-4, 1e-4, kernels, dtype)
+        self.step, self.optimiser = make_step(self.stack, risks, self.generator, 1e-4, 1e-4, kernels, dtype)
         size = trials, batch, architecture.side, architecture.side, architecture.channels
         self.images = torch.randn(size, device=device, dtype=dtype)
         sign = torch.ones(trials, batch, device=device)

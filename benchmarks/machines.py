@@ -16,16 +16,16 @@ from pathlib import Path
 
 from symloss.machines import cluster
 from symloss.paper.protocol import LOSSES
-from symloss.paper.runner import run, uci_cells
+from symloss.paper.runner import run, uci_configurations
 from symloss.paper.worker import Task, run_task
 
 
 def sweep(backend, workers, trials):
-    cells = uci_cells(["twonorm", "waveform"], trials=trials)
+    cells = uci_configurations(["twonorm", "waveform"], trials=trials)
     with tempfile.TemporaryDirectory() as name:
         folder, began = Path(name), time.perf_counter()
         with cluster(backend, jobs=workers):
-            warm = uci_cells(["twonorm"], [(0.9, 0.1 * k) for k in range(2 * workers)], trials=1)
+            warm = uci_configurations(["twonorm"], [(0.9, 0.1 * k) for k in range(2 * workers)], trials=1)
             assert all(outcome.error is None for outcome in run(folder / "warm", warm, LOSSES[:1], ["auc"]))
             start, load = time.perf_counter(), os.getloadavg()[0]
             outcomes = list(run(folder / "cells", cells, LOSSES))
@@ -46,7 +46,7 @@ def sweep(backend, workers, trials):
 
 def cost_of_a_cell(trials=20):
     """Return the bytes to a worker and back, and the seconds that the coordinator spends on a cell."""
-    cell = uci_cells(["twonorm"], [(0.8, 0.3)], trials=trials)
+    cell = uci_configurations(["twonorm"], [(0.8, 0.3)], trials=trials)
     task = Task(cell[0], LOSSES, ["ber", "auc"])
     found = run_task(task)
     with tempfile.TemporaryDirectory() as name:

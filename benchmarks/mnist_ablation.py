@@ -1,6 +1,6 @@
 """Which setting would bring MNIST at the highest noise nearer to the published scores, few changed at a time.
 
-    SYMLOSS_DATA=FOLDER python benchmarks/mnist_ablation.py [--objectives auc] [--trials 3] [--out FOLDER]
+    SYMLOSS_DATA=FOLDER python benchmarks/mnist_ablation.py [--risks auc] [--trials 3] [--out FOLDER]
 
 The settings are those of the authors' script (``symloss.paper.protocol.MNIST``) but for what is named: what a batch
 holds, how pixels are scaled, weight decay, learning rate, epochs. Scores are with dropout on after the last epoch, as
@@ -17,9 +17,10 @@ import numpy as np
 import torch
 
 from symloss.paper.convolutional import Architecture
-from symloss.paper.images import Images, load_images, run_image_cell
+from symloss.paper.images import Images, load_images, run_image_trials
 from symloss.paper.protocol import LOSSES, MNIST, NOISES, ImageSettings
 from symloss.paper.published import find_published
+from symloss.paper.results import PUBLISHED
 
 NOISE = NOISES[-1]
 NAMES = [loss.name for loss in LOSSES]
@@ -40,8 +41,8 @@ VARIANTS = {
 Row = dict[str, str | float | int]
 
 
-def published(objective: str) -> dict[str, float]:
-    found = {name: find_published("mnist", "mnist", objective, *NOISE, name) for name in NAMES}
+def published(risk: str) -> dict[str, float]:
+    found = {name: find_published("mnist", "mnist", risk, *NOISE, name) for name in NAMES}
     return {name: cell.mean for name, cell in found.items() if cell}
 
 
@@ -53,26 +54,26 @@ def few(images: Images) -> Images:
 
 
 def run_variant(
-    images: Images, settings: ImageSettings, objectives: list[str], trials: int, device: str, small: bool
+    images: Images, settings: ImageSettings, risks: list[str], trials: int, device: str, small: bool
 ) -> list[Row]:
-    """Return a row for every objective and loss."""
+    """Return a row for every risk and loss."""
     tiny = Architecture(1, 16, 2, 3, 8, 4) if small else None
     if small:
         settings = replace(settings, n_positive=100, n_negative=100, epochs=2, batch_size=settings.batch_size // 8)
-    found = run_image_cell(
-        images, *NOISE, settings, LOSSES, objectives, trials, 0, "mnist", device, architecture=tiny
+    found = run_image_trials(
+        images, *NOISE, settings, LOSSES, risks, trials, 0, "mnist", device, architecture=tiny
     )  # fmt: skip
     rows: list[Row] = []
-    for objective in objectives:
-        papers = published(objective)
+    for risk in risks:
+        papers = published(risk)
         for name in NAMES:
             on, off = (
-                np.array(scores[objective][name]) for scores in (found.scores, found.further_scores["dropout_off"])
+                np.array(scores[risk][name]) for scores in (found[PUBLISHED].scores, found["dropout_off"].scores)
             )
-            curve = np.array(found.curves[objective][name])
+            curve = np.array(found[PUBLISHED].curves[risk][name])
             error = float(on.std(ddof=min(1, trials - 1)) / trials**0.5)
             rows.append({
-                "objective": objective, "loss": name, "mean": round(float(on.mean()), 2),
+                "objective": risk, "loss": name, "mean": round(float(on.mean()), 2),
                 "se": round(error, 2), "dropout_off": round(float(off.mean()), 2),
                 "best": round(float(curve.max()), 2), "best_epoch": int(curve.argmax()) + 1, "paper": papers[name],
             })  # fmt: skip
@@ -81,28 +82,28 @@ def run_variant(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objectives", default="auc")
+    parser.add_argument("--risks", "--objectives", default="auc")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="few images, tiny networks")
     parser.add_argument("--out", type=Path, help="folder to write mnist_ablation.csv into")
     options = parser.parse_args()
-    objectives = options.objectives.split(",")
+    risks = options.risks.split(",")
     images = few(load_images("mnist", "mnist")) if options.small else load_images("mnist", "mnist")
     rows: list[Row] = []
     print(f"MNIST at {tuple(NOISE)}, {options.trials} trials, {options.device}, torch {torch.__version__}")
     print(f"{'':52}" + "".join(f"{name[:8]:>9}" for name in NAMES) + "      rms  seconds")
-    for objective in objectives:
-        print(f"{f'paper, {objective}':52}" + "".join(f"{mean:9.1f}" for mean in published(objective).values()))
+    for risk in risks:
+        print(f"{f'paper, {risk}':52}" + "".join(f"{mean:9.1f}" for mean in published(risk).values()))
     for variant, settings in VARIANTS.items():
         start = time.perf_counter()
-        of = run_variant(images, settings, objectives, options.trials, options.device, options.small)
+        of = run_variant(images, settings, risks, options.trials, options.device, options.small)
         seconds = time.perf_counter() - start
-        for objective in objectives:
-            here = [row for row in of if row["objective"] == objective]
+        for risk in risks:
+            here = [row for row in of if row["objective"] == risk]
             rms = np.sqrt(np.mean([(float(row["mean"]) - float(row["paper"])) ** 2 for row in here]))
             means = "".join(f"{row['mean']:9.1f}" for row in here)
-            print(f"{f'{variant}, {objective}':52}{means}{rms:9.1f}{seconds:9.1f}", flush=True)
+            print(f"{f'{variant}, {risk}':52}{means}{rms:9.1f}{seconds:9.1f}", flush=True)
         rows += [{"variant": variant} | row for row in of]
         if options.out:  # after each: what was run is kept
             options.out.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
     SYMLOSS_DATA=FOLDER python benchmarks/training.py [--epochs 10] [--rounds 5] [--parts] [--out FOLDER]
 
-Both train the seven losses with both objectives on the same trial of a data set: one process, one CPU thread, rounds
+Both train the seven losses with both risks on the same trial of a data set: one process, one CPU thread, rounds
 interleaved, medians. The loop is what one would write without the library, one model at a time: ``nn.Sequential``, the
 n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Set-up counts for both. ``--parts`` adds
 where our step spends its time.
@@ -21,12 +21,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 import symloss as sl
+from symloss.functional import RISKS
 from symloss.models import PerceptronStack, lecun_normal
 from symloss.paper.experiment import standardised
 from symloss.paper.protocol import LOSSES, MATCHED, NOISES
-from symloss.paper.training import Objective, train
-from symloss.paper.training.first_layer import features_of
-from symloss.paper.training.objectives import Classes
+from symloss.paper.training import Risk, train
+from symloss.paper.training.first_layer import points_of
+from symloss.paper.training.risks import Classes
 
 DATASETS = ("twonorm", "phoneme", "adult", "w8a")
 
@@ -66,16 +67,16 @@ def draw(name: str) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def parts(X: Tensor, objectives: list[Objective], rounds: int = 30) -> dict[str, float]:
+def parts(X: Tensor, risks: list[Risk], rounds: int = 30) -> dict[str, float]:
     """Microseconds a step a model, part by part; what is missing from the whole is Python and small operations."""
-    size, many = 500, len(objectives)
+    size, many = 500, len(risks)
     stack = PerceptronStack([lecun_normal(X.shape[1], size, np.random.default_rng(0))] * many)
     stack.rows.grad = torch.randn_like(stack.rows)
     optimiser = torch.optim.Adam([stack.rows], amsgrad=True, fused=True)
     weights, output, bias = stack.views(stack.rows[:1])
     gradient, classes = torch.empty_like(weights), Classes.of([size // 2], size)
     rows, hidden = torch.randperm(len(X))[None, :size], torch.empty(1, size, size)
-    batch = features_of(X[None], 1, hidden).batch(rows)
+    batch = points_of(X[None], 1, hidden).batch(rows)
     hidden = batch.times(weights)
     by_scores, mask = torch.randn(1, size), hidden.relu().sign()
     scores = torch.randn(1, size)
@@ -83,7 +84,7 @@ def parts(X: Tensor, objectives: list[Objective], rounds: int = 30) -> dict[str,
         "first layer": (lambda: batch.times(weights), 1),
         "ReLU": (lambda: hidden.relu_(), 1),
         "scores": (lambda: torch.baddbmm(bias[:, None], hidden, output.mT), 1),
-        "objective": (lambda: [objective.gradient(scores, classes) for objective in objectives], many),
+        "risk": (lambda: [risk.gradient(scores, classes) for risk in risks], many),
         "mask": (lambda: mask.sign_(), 1),
         "product": (lambda: batch.transposed_times(by_scores, mask, gradient), 1),
         "layers": (lambda: ((weights * gradient).sum(1), gradient * output), 1),
@@ -111,10 +112,10 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    objectives = [(risk, loss) for risk in ("ber", "auc") for loss in LOSSES]
-    steps = 2 * options.epochs * len(objectives)
+    risks = [Risk(name, loss) for name in RISKS for loss in LOSSES]
+    steps = 2 * options.epochs * len(risks)
     rows, times = [], {"ours": 0.0, "loop": 0.0}
-    print(f"{len(objectives)} models of {options.epochs} epochs, ms a step a model")
+    print(f"{len(risks)} models of {options.epochs} epochs, ms a step a model")
     for name in DATASETS:
         X, y = draw(name)
 
@@ -122,22 +123,22 @@ def main() -> None:
             train(
                 X[None],
                 y[None],
-                [Objective(risk, loss) for risk, loss in objectives],
+                risks,
                 [0],
                 epochs=options.epochs,
                 weight_decay=MATCHED.weight_decay,
             )
 
         def loop(X: Tensor = X, y: Tensor = y) -> None:
-            for risk, loss in objectives:
-                plain_loop(X, y, PLAIN[loss.name], risk, options.epochs)
+            for risk in risks:
+                plain_loop(X, y, PLAIN[risk.loss.name], risk.name, options.epochs)
 
         pairs = [(seconds(ours), seconds(loop)) for _ in range(options.rounds + 1)][1:]  # the first round warms up
         mine, plain = (1e3 * statistics.median(side) / steps for side in zip(*pairs, strict=True))
         ratio = statistics.median(other / own for own, other in pairs)
         print(f"  {name:<8} d = {X.shape[1]:<3} ours {mine:6.3f}  loop {plain:6.3f}  loop / ours {ratio:5.2f}")
         if options.parts:
-            found = parts(X, [Objective(risk, loss) for risk, loss in objectives])
+            found = parts(X, risks)
             print("    microseconds: " + ", ".join(f"{part} {value:.0f}" for part, value in found.items()))
         rows.append((name, X.shape[1], f"{ratio:.2f}"))
         times["ours"] += mine

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from symloss.drawing import COLORS
 from symloss.paper.protocol import LOSSES, NOISES
-from symloss.paper.results import Cell, read_cells
+from symloss.paper.results import Result, read_results
 from symloss.paper.score_tables import SCORES, loss_heading
 
 NAMES = [loss.name for loss in LOSSES]
@@ -26,9 +26,9 @@ WAYS = {"dropout_off": "last epoch", "chosen_epoch": "chosen epoch"}
 STYLES = (":", "-")
 
 
-def trials(cells: list[Cell], way: str, objective: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
+def trials(results: list[Result], way: str, risk: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
     """Return the scores as an array of shape (data sets, trials)."""
-    return np.array([c.further_scores[way][objective][loss] for c in cells if (c.pi, c.pi_prime) == noise])
+    return np.array([of.further[way].scores[risk][loss] for of in results if (of.pi, of.pi_prime) == noise])
 
 
 def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
@@ -36,17 +36,17 @@ def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
     return scores.mean(), np.sqrt((scores.var(1, ddof=1) / scores.shape[1]).sum()) / len(scores)
 
 
-def draw(families: dict[str, list[Cell]]) -> Figure:
+def draw(families: dict[str, list[Result]]) -> Figure:
     figure, axes = plt.subplots(1, 4, figsize=(12, 3.7), layout="constrained")
-    for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+    for panel, (family, risk) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
         for loss in NAMES:
             for way, style in zip(WAYS, STYLES, strict=True):
-                points = [mean_and_error(trials(families[family], way, objective, loss, noise)) for noise in NOISES]
+                points = [mean_and_error(trials(families[family], way, risk, loss, noise)) for noise in NOISES]
                 panel.errorbar(
                     range(len(NOISES)), *zip(*points, strict=True), fmt=style, marker=".", color=COLORS[loss],
                     linewidth=2.2 if loss == "barrier_hinge" else 1.2,
                 )  # fmt: skip
-        panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+        panel.set_title(f"{family}: {SCORES[risk]}", fontsize=10)
         panel.set_xticks(range(len(NOISES)), [f"{pi:g}\n{pi_prime:g}" for pi, pi_prime in NOISES], fontsize=8)
         panel.spines[["top", "right"]].set_visible(False)
     figure.supxlabel("noise: π above, π' below", fontsize=10)
@@ -59,33 +59,33 @@ def draw(families: dict[str, list[Cell]]) -> Figure:
     return figure
 
 
-def print_means(cells: list[Cell], objective: str) -> None:
+def print_means(results: list[Result], risk: str) -> None:
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES:
         texts = []
         for noise in NOISES:
-            last, chosen = (mean_and_error(trials(cells, way, objective, loss, noise)) for way in WAYS)
-            epoch = trials(cells, "epoch", objective, loss, noise).mean()
+            last, chosen = (mean_and_error(trials(results, way, risk, loss, noise)) for way in WAYS)
+            epoch = trials(results, "epoch", risk, loss, noise).mean()
             texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f}), {epoch:.0f}")
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-def print_barrier_ahead(cells: list[Cell], objective: str, way: str) -> None:
+def print_barrier_ahead(results: list[Result], risk: str, way: str) -> None:
     """Print by how much the barrier hinge loss is ahead of each other loss at its chosen epoch, trial by trial."""
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES[1:]:
         texts = []
         for noise in NOISES:
-            barrier = trials(cells, way, objective, NAMES[0], noise)
-            other = trials(cells, "chosen_epoch", objective, loss, noise)
+            barrier = trials(results, way, risk, NAMES[0], noise)
+            other = trials(results, "chosen_epoch", risk, loss, noise)
             mean, error = mean_and_error(barrier - other)
             ahead = f", {(barrier.mean(1) > other.mean(1)).sum()} of {len(barrier)}" if len(barrier) > 1 else ""
             texts.append(f"{mean:+.1f} ({error:.1f}){ahead}")
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-results = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
+folder = Path(sys.argv[0]).resolve().parents[1] / "results"
+families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist").whole}
 figure = draw(families)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=110)
@@ -93,10 +93,10 @@ if len(sys.argv) > 1:
 # %%
 # The numbers:
 
-for family, cells in families.items():
-    for objective, score in SCORES.items():
+for family, results in families.items():
+    for risk, score in SCORES.items():
         print(f"\n{family}, {score}: last → chosen epoch (standard errors over trials), and the mean chosen epoch\n")
-        print_means(cells, objective)
+        print_means(results, risk)
         for way, label in WAYS.items():
             print(f"\n{family}, {score}: barrier hinge at the {label} minus others at their chosen epochs\n")
-            print_barrier_ahead(cells, objective, way)
+            print_barrier_ahead(results, risk, way)

@@ -17,7 +17,7 @@ import numpy as np
 from symloss.drawing import COLORS
 from symloss.paper.compare import compare, rows_of
 from symloss.paper.protocol import LOSSES, NOISES
-from symloss.paper.results import Cell, read_cells
+from symloss.paper.results import Result, read_results
 from symloss.paper.score_tables import SCORES, loss_heading
 
 NAMES = [loss.name for loss in LOSSES]
@@ -25,31 +25,31 @@ HIGHEST = NOISES[-1]
 FALL = 5.0  # a curve counts as fallen when it is this many points below its best
 
 
-def print_best(cells: list[Cell]) -> None:
+def print_best(results: list[Result]) -> None:
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
-    rows = rows_of(compare(cells))
-    for objective, score in SCORES.items():
+    rows = rows_of(compare(results))
+    for risk, score in SCORES.items():
         texts = []
         for noise in NOISES:
-            of = [row for row in rows if (row[0].objective, row[0].pi, row[0].pi_prime) == (objective, *noise)]
+            of = [row for row in rows if (row[0].risk, row[0].pi, row[0].pi_prime) == (risk, *noise)]
             best = Counter(loss_heading(max(row, key=lambda cell: cell.mean).loss) for row in of)
             texts.append(", ".join(f"{loss} {count}" for loss, count in best.most_common()))
         print(f"| {score} | " + " | ".join(texts) + " |")
 
 
-def mean_curve(cells: list[Cell], objective: str, loss: str) -> np.ndarray:
+def mean_curve(results: list[Result], risk: str, loss: str) -> np.ndarray:
     """Return the mean over the data sets of the scores after each epoch, at the highest noise."""
-    return np.mean([c.curves[objective][loss] for c in cells if (c.pi, c.pi_prime) == HIGHEST], 0)
+    return np.mean([of.curves[risk][loss] for of in results if (of.pi, of.pi_prime) == HIGHEST], 0)
 
 
-def print_curves(cells: list[Cell], objective: str) -> None:
+def print_curves(results: list[Result], risk: str) -> None:
     """Print when the mean curve of these data sets is best, and how it goes on."""
     print(
         "| | after epoch 1 | best | at epoch | last | 5 below the best from epoch | within 1 of the last from epoch |"
     )
     print("|---" * 7 + "|")
     for loss in NAMES:
-        curve = mean_curve(cells, objective, loss)
+        curve = mean_curve(results, risk, loss)
         best = int(curve.argmax())
         fallen = [epoch + 1 for epoch in range(best, len(curve)) if curve[epoch] < curve[best] - FALL]
         away = np.flatnonzero(abs(curve - curve[-1]) > 1)
@@ -58,40 +58,40 @@ def print_curves(cells: list[Cell], objective: str) -> None:
               f"{fallen[0] if fallen else 'never'} | {settled} |")  # fmt: skip
 
 
-def print_meetings(cells: list[Cell]) -> None:
+def print_meetings(results: list[Result]) -> None:
     """Print after which epochs a curve passes the published value, and which single epoch would fit all cells best."""
     print("| (π, π') | | " + " | ".join(map(loss_heading, NAMES)) + " |\n|---|---" + "|---" * len(NAMES) + "|")
     errors = []
-    for cell in sorted(cells, key=lambda cell: -cell.pi):
-        papers = {(c.objective, c.loss): c.paper_mean for c in compare([cell])}
-        for objective in SCORES:
+    for result in sorted(results, key=lambda result: -result.pi):
+        papers = {(cell.risk, cell.loss): cell.paper_mean for cell in compare([result])}
+        for risk in SCORES:
             texts = []
             for loss in NAMES:
-                above = np.array(cell.curves[objective][loss]) - papers[objective, loss]
+                above = np.array(result.curves[risk][loss]) - papers[risk, loss]
                 errors.append(above)
                 crossed = np.flatnonzero(np.sign(above[:-1]) != np.sign(above[1:])) + 2
                 side = "always above" if above[-1] > 0 else "always below"
                 texts.append(", ".join(map(str, crossed)) if len(crossed) else side)
-            print(f"| ({cell.pi}, {cell.pi_prime}) | {SCORES[objective]} | " + " | ".join(texts) + " |")
+            print(f"| ({result.pi}, {result.pi_prime}) | {SCORES[risk]} | " + " | ".join(texts) + " |")
     rms = np.sqrt(np.mean(np.square(errors), 0))
     print(f"\nrms over {len(errors)} cells: last epoch {rms[-1]:.2f}, least {rms.min():.2f}, epoch {rms.argmin() + 1}")
 
 
-results = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_cells(results / "cifar10").cells, "MNIST": read_cells(results / "mnist").cells}
+folder = Path(sys.argv[0]).resolve().parents[1] / "results"
+families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist").whole}
 
 # %%
 # The losses that are best, and in how many of the ten data sets:
 
-print_best([cell for cells in families.values() for cell in cells])
+print_best([result for results in families.values() for result in results])
 
 # %%
 # How the mean curves develop at the highest noise:
 
-for family, cells in families.items():
-    for objective, score in SCORES.items():
+for family, results in families.items():
+    for risk, score in SCORES.items():
         print(f"\n{family}, {score} at {tuple(HIGHEST)}, mean curve\n")
-        print_curves(cells, objective)
+        print_curves(results, risk)
 
 # %%
 # The epochs at which our curves of MNIST cross the published values:
@@ -102,10 +102,10 @@ print_meetings(families["MNIST"])
 # The mean curves at the highest noise:
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
-for panel, (family, objective) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
+for panel, (family, risk) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
     for loss in NAMES:
-        panel.plot(mean_curve(families[family], objective, loss), color=COLORS[loss], label=loss_heading(loss))
-    panel.set_title(f"{family}: {SCORES[objective]}", fontsize=10)
+        panel.plot(mean_curve(families[family], risk, loss), color=COLORS[loss], label=loss_heading(loss))
+    panel.set_title(f"{family}: {SCORES[risk]}", fontsize=10)
     panel.set_xlabel("epoch")
     panel.spines[["top", "right"]].set_visible(False)
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.paper.results import Cell, write_cell
+from symloss.paper.results import Result, write_result
 
 
 def run(*arguments):
@@ -159,8 +159,8 @@ def test_a_terminal_without_greek():
 
 
 def test_report_and_explore_write_one_file(tmp_path):
-    cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
-    write_cell(tmp_path / "results", cell)
+    cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    write_result(tmp_path / "results", cell)
     (tmp_path / "results" / "own_pi0.80_0.30.json").write_text("{")
     result = run("report", str(tmp_path / "results"), "--out", str(tmp_path / "report.html"))
     assert result.exit_code == 0

@@ -21,7 +21,7 @@ import symloss as sl
 from symloss import threads
 from symloss.estimators import kernel, linear, networks, selection, standardization
 from symloss.paper import experiment
-from symloss.paper.training import Objective, train
+from symloss.paper.training import Risk, train
 from symloss.threads import one_thread, threads_for
 
 
@@ -323,9 +323,9 @@ def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch
     monkeypatch.setattr(experiment, "_score", noting(seen, experiment._score))
     X, y = drawn(200)
     quick = experiment.Settings(epochs=1, n_positive=20, n_negative=20, n_test=20)
-    experiment.run_cell(X, np.where(y, 1, -1), 0.8, 0.3, [sl.Sigmoid()], ["auc"], trials=1, settings=quick)
+    experiment.run_trials(X, np.where(y, 1, -1), 0.8, 0.3, [sl.Sigmoid()], ["auc"], trials=1, settings=quick)
     signs = torch.tensor([[1, -1] * 5])
-    train(torch.zeros(1, 10, 2), signs, [Objective("auc", sl.Sigmoid())], [0], epochs=1)
+    train(torch.zeros(1, 10, 2), signs, [Risk("auc", sl.Sigmoid())], [0], epochs=1)
     assert seen == [1, 1, 1]
 
 

@@ -13,6 +13,8 @@ from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs
 from symloss.tracing import concrete, eager
 
+RISKS = ("ber", "auc")  # the balanced-error and the AUC risk
+
 
 class MissingClassWarning(UserWarning):
     """A batch lacks the positive or the negative class.
@@ -201,4 +203,4 @@ def _warn_if_missing(complete: bool | None, consequence: str, stacklevel: int = 
         )
 
 
-__all__ = ["MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk"]
+__all__ = ["RISKS", "MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk"]

@@ -29,7 +29,7 @@ from symloss.machines.cluster import _check_versions
 HERE = Path(__file__).parent
 PATIENCE = 300  # seconds; Ray's workers are nice, and give way to all else on the machine
 REPRODUCE = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci"]
-CELLS = ["--noise", "1,0", "--noise", "0.8,0.3", "--trials", "1", "--losses", "unhinged", "--objectives", "auc"]
+CELLS = ["--noise", "1,0", "--noise", "0.8,0.3", "--trials", "1", "--losses", "unhinged", "--risks", "auc"]
 DOOMED_CELLS = ["--datasets", "doomed:load,twonorm", *CELLS]
 
 

@@ -5,8 +5,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from symloss.paper.published import TRIALS, published_cells
-from symloss.paper.results import Cell
+from symloss.paper import protocol
+from symloss.paper.published import published_cells
+from symloss.paper.results import Result
+
+# How many trials the paper's numbers are of.
+TRIALS = {"uci": protocol.TRIALS, "mnist": protocol.IMAGE_TRIALS, "cifar10": protocol.IMAGE_TRIALS}
 
 
 def made_up_scores(mean, se, trials, rng):
@@ -28,9 +32,9 @@ def made_up():
                 se = max(cell.se, 0.02)
                 mean = cell.mean + shift * se * rng.normal()
                 values = made_up_scores(mean, se, TRIALS[cell.family], rng)
-                scores[cell.family, cell.dataset, cell.pi, cell.pi_prime][cell.objective][cell.loss] = values
+                scores[cell.family, cell.dataset, cell.pi, cell.pi_prime][cell.risk][cell.loss] = values
         return [
-            Cell(family=family, dataset=dataset, pi=pi, pi_prime=pi_prime, trials=TRIALS[family], scores=values)
+            Result(family=family, dataset=dataset, pi=pi, pi_prime=pi_prime, trials=TRIALS[family], scores=values)
             for (family, dataset, pi, pi_prime), values in scores.items()
         ]
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from symloss.paper.compare import ComparedCell, compare, comparison_csv, rows_of, summarise, summary_json
+from symloss.paper.compare import Cell, compare, comparison_csv, rows_of, summarise, summary_json
 from symloss.paper.published import LOSSES, published_cells
-from symloss.paper.results import Cell
+from symloss.paper.results import Result
 
 COLUMNS = ["family", "dataset", "objective", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
            "paper_mean", "paper_se", "paper_bold", "difference", "z"]  # fmt: skip
@@ -15,7 +15,7 @@ COLUMNS = ["family", "dataset", "objective", "pi", "pi_prime", "loss", "mean", "
 
 def result(scores, **changes):
     fields = {"family": "uci", "dataset": "twonorm", "pi": 0.65, "pi_prime": 0.45, "trials": 2} | changes
-    return Cell(scores=scores, **fields)
+    return Result(scores=scores, **fields)
 
 
 def test_mean_standard_error_difference_and_z():
@@ -37,7 +37,7 @@ def test_z_counts_rounding(low, high):
     papers = truth + errors * rng.normal(size=20_000)
     ours = truth + 0.03 * rng.normal(size=20_000)
     z = [
-        ComparedCell("", "", "", 1, 0, "", mean, 0.03, 20, True, round(paper, 1), round(error, 1)).z
+        Cell("", "", "", 1, 0, "", mean, 0.03, 20, True, round(paper, 1), round(error, 1)).z
         for mean, paper, error in zip(ours, papers, errors, strict=True)
     ]
     assert np.mean(np.square(z)) == pytest.approx(1, abs=0.03)
@@ -45,9 +45,7 @@ def test_z_counts_rounding(low, high):
 
 def test_the_papers_own_numbers_agree_fully():
     cells = [
-        ComparedCell(
-            c.family, c.dataset, c.objective, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold
-        )
+        Cell(c.family, c.dataset, c.risk, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold)
         for c in published_cells()
     ]
     summary = summarise(cells)
@@ -128,7 +126,7 @@ def test_order_is_the_papers(made_up):
         cell.row for cell in cells if cell.family != "mnist"
     ]  # MNIST's table has its noise rates as rows instead
     assert published == [
-        (c.family, c.dataset, c.objective, c.pi, c.pi_prime) for c in published_cells() if c.family != "mnist"
+        (c.family, c.dataset, c.risk, c.pi, c.pi_prime) for c in published_cells() if c.family != "mnist"
     ]
 
 

@@ -5,13 +5,13 @@ import pytest
 from typer.testing import CliRunner
 
 from symloss.cli import app
-from symloss.paper.results import write_cell
+from symloss.paper.results import write_result
 
 
 @pytest.fixture
 def folder(tmp_path, made_up):
     for cell in made_up("uci", datasets=["spambase", "susy"]):
-        write_cell(tmp_path / "results", cell)
+        write_result(tmp_path / "results", cell)
     return tmp_path / "results"
 
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import symloss as sl
+from symloss.functional import RISKS
 from symloss.paper import protocol
-from symloss.paper.experiment import label, run_cell, standardised
+from symloss.paper.experiment import label, run_trials, standardised
 
 QUICK = replace(
     protocol.MATCHED,
@@ -70,13 +71,13 @@ def test_names_and_orders_are_those_of_the_published_tables():
     assert order("dataset") == [(name,) for name in protocol.UCI_DATASETS]
     assert order("pi", "pi_prime") == [(str(pi), str(pi_prime)) for pi, pi_prime in protocol.NOISES]
     assert order("loss") == [(loss.name.replace("barrier_hinge", "barrier"),) for loss in protocol.LOSSES]
-    assert order("objective") == [(name,) for name in protocol.OBJECTIVES]
+    assert order("objective") == [(name,) for name in RISKS]
     for name, dim in order("dataset", "dim"):
         assert sl.datasets.info(name).dim == int(dim)
 
 
 def test_a_cell_holds_a_score_a_trial(data):
-    found = run_cell(*data, 0.8, 0.3, trials=3, settings=QUICK)
+    found = run_trials(*data, 0.8, 0.3, trials=3, settings=QUICK)
     assert list(found) == ["ber", "auc"]
     assert all(list(of_losses) == [loss.name for loss in protocol.LOSSES] for of_losses in found.values())
     scores = np.array([list(of_losses.values()) for of_losses in found.values()])
@@ -86,11 +87,11 @@ def test_a_cell_holds_a_score_a_trial(data):
 
 def test_a_trial_depends_on_its_identity_alone(data):
     def scores(pi=0.8, pi_prime=0.3, losses=protocol.LOSSES, **others):
-        return run_cell(*data, pi, pi_prime, losses, **{"trials": 2, "settings": QUICK, "name": "a", **others})
+        return run_trials(*data, pi, pi_prime, losses, **{"trials": 2, "settings": QUICK, "name": "a", **others})
 
     every = scores()
     assert scores() == every
-    assert scores(losses=protocol.LOSSES[3:1:-1], objectives=["auc"], trials=1) == {
+    assert scores(losses=protocol.LOSSES[3:1:-1], risks=["auc"], trials=1) == {
         "auc": {"logistic": every["auc"]["logistic"][:1], "sigmoid": every["auc"]["sigmoid"][:1]}
     }
     for other in ({"seed": 1}, {"name": "b"}, {"pi": 0.9}, {"pi_prime": 0.2}):
@@ -98,20 +99,20 @@ def test_a_trial_depends_on_its_identity_alone(data):
 
 
 def test_ones_own_loss_beside_the_papers(data):
-    found = run_cell(*data, 1.0, 0.0, [Tangent(), sl.Hinge()], trials=1, settings=QUICK)
+    found = run_trials(*data, 1.0, 0.0, [Tangent(), sl.Hinge()], trials=1, settings=QUICK)
     assert 80 < found["auc"][label(Tangent())][0] <= 100
-    assert found["ber"]["hinge"] == run_cell(*data, 1.0, 0.0, [sl.Hinge()], trials=1, settings=QUICK)["ber"]["hinge"]
+    assert found["ber"]["hinge"] == run_trials(*data, 1.0, 0.0, [sl.Hinge()], trials=1, settings=QUICK)["ber"]["hinge"]
 
 
 def test_a_training_that_diverges_has_no_score_and_spoils_no_other(data):
-    found = run_cell(*data, 1.0, 0.0, [Diverging(), sl.Hinge()], trials=1, settings=QUICK)
+    found = run_trials(*data, 1.0, 0.0, [Diverging(), sl.Hinge()], trials=1, settings=QUICK)
     assert np.isnan(found["ber"][label(Diverging())]).all()
     assert np.isfinite(found["ber"]["hinge"]).all()
 
 
 def test_losses_of_one_name_are_refused(data):
     with pytest.raises(ValueError, match="different names, got barrier_hinge, barrier_hinge"):
-        run_cell(*data, 1.0, 0.0, [sl.BarrierHinge(), sl.BarrierHinge(b=200, r=50)])
+        run_trials(*data, 1.0, 0.0, [sl.BarrierHinge(), sl.BarrierHinge(b=200, r=50)])
 
 
 def test_features_are_standardised_on_the_training_points():

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from symloss.paper import figures
-from symloss.paper.compare import ComparedCell, compare
+from symloss.paper.compare import Cell, compare
 
 
 def curve(figure, label):
@@ -56,7 +56,7 @@ def test_figure_4_draws_means_against_noise(made_up):
     figure = figures.figure_4(cells)
     assert [axes.get_title() for axes in figure.axes] == ["spambase", "", "twonorm", ""]
     (barrier,) = (bars for bars in figure.axes[1].containers if to_hex(bars[0].get_color()) == "#c40f2e")
-    chosen = [c for c in cells if (c.dataset, c.objective, c.loss) == ("spambase", "auc", "barrier_hinge")]
+    chosen = [c for c in cells if (c.dataset, c.risk, c.loss) == ("spambase", "auc", "barrier_hinge")]
     np.testing.assert_allclose(barrier[0].get_xydata(), [(place, cell.mean) for place, cell in enumerate(chosen)])
     ends = [np.asarray(segment, dtype=float)[:, 1] for segment in barrier[2][0].get_segments()]
     np.testing.assert_allclose(ends, [[cell.mean - cell.se, cell.mean + cell.se] for cell in chosen])
@@ -67,12 +67,12 @@ def test_figure_4_draws_means_against_noise(made_up):
 
 def test_losses_have_one_style_in_every_figure():
     losses = ["barrier_hinge", "mine:A", "mine:B", "ramp"]
-    cells = [ComparedCell("own", "x", "ber", 1, 0, loss, 70, None, 1, False) for loss in losses]
+    cells = [Cell("own", "x", "ber", 1, 0, loss, 70, None, 1, False) for loss in losses]
     styles = figures.styles_of(losses)
     assert styles["barrier_hinge"]["color"] == figures.COLORS["barrier_hinge"]
     assert len({style["color"] for style in styles.values()}) == 4
     # A panel that lacks one of them draws the others as the legend has them.
-    figure = figures.figure_4([*cells, ComparedCell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])
+    figure = figures.figure_4([*cells, Cell("own", "y", "ber", 1, 0, "mine:B", 70, None, 1, False)])
     drawn = [bars[0].get_color() for bars in figure.axes[1].containers if len(bars[0].get_xdata())]
     assert drawn == [styles["mine:B"]["color"]]
     assert len(figures.figure_4(cells).legends[0].get_texts()) == 4  # no crosses: the paper has none of it
@@ -83,14 +83,14 @@ def test_scatter_draws_ours_against_the_papers(made_up):
     figure = figures.scatter(cells)
     means, _, differences, _ = figure.axes
     points = np.concatenate([bars[0].get_xydata() for bars in means.containers])
-    chosen = [(cell.paper_mean, cell.mean) for cell in cells if cell.objective == "ber"]
+    chosen = [(cell.paper_mean, cell.mean) for cell in cells if cell.risk == "ber"]
     np.testing.assert_allclose(sorted(map(tuple, points)), sorted(chosen))
     points = np.concatenate([bars[0].get_xydata() for bars in differences.containers])
     np.testing.assert_allclose(sorted(map(tuple, points)), sorted((x, y - x) for x, y in chosen))
 
 
 def test_nothing_to_scatter(tmp_path):
-    cells = [ComparedCell("my own", "x", "ber", 1, 0, "hinge", 70, None, 1, False)]
+    cells = [Cell("my own", "x", "ber", 1, 0, "hinge", 70, None, 1, False)]
     with pytest.raises(ValueError, match="nothing to draw"):
         figures.scatter(cells)
     names = [path.name for path in figures.save_result_figures(tmp_path, cells)]

@@ -6,8 +6,9 @@ from typer.testing import CliRunner
 from symloss.cli import app
 from symloss.drawing import COLORS
 from symloss.paper import image_figures
+from symloss.paper.compare import compare
 from symloss.paper.published import find_published
-from symloss.paper.results import Cell, write_cell
+from symloss.paper.results import PUBLISHED, Result, Scored, write_result
 
 NOISES = [(1.0, 0.0), (0.65, 0.45)]
 
@@ -22,7 +23,7 @@ def result(family, dataset, pi, pi_prime, curves=True):
             for risk in ("ber", "auc")
         }
 
-    return Cell(
+    return Result(
         family=family,
         dataset=dataset,
         pi=pi,
@@ -30,8 +31,13 @@ def result(family, dataset, pi, pi_prime, curves=True):
         trials=2,
         scores=of(2),
         curves=of(3) if curves else {},
-        further_scores={"dropout_off": of(2), "chosen_epoch": of(2)} if curves else {},
-        further_curves={"se": of(3), "dropout_off": of(3), "dropout_off_se": of(3)} if curves else {},
+        errors=of(3) if curves else {},
+        further={
+            "dropout_off": Scored(scores=of(2), curves=of(3), errors=of(3)),
+            "chosen_epoch": Scored(scores=of(2)),
+        }
+        if curves
+        else {},
     )
 
 
@@ -49,7 +55,7 @@ def line(axes, loss):
 
 
 def test_figure_5_has_noise_above_and_the_epochs_of_the_highest_noise_below(results):
-    figure = image_figures.figure_5(results)
+    figure = image_figures.figure_5(compare(results))
     above, below = figure.axes[:4], figure.axes[4:]
     assert [axes.get_title() for axes in above] == [
         f"{name}: {score}" for name in ("MNIST", "airplane against horse") for score in ("Balanced accuracy", "AUC")
@@ -64,7 +70,7 @@ def test_figure_5_has_noise_above_and_the_epochs_of_the_highest_noise_below(resu
 
 
 def test_curves_of_every_data_set(results):
-    figure = image_figures.epochs_figure([cell for cell in results if cell.family == "cifar10"])
+    figure = image_figures.epochs_figure([cell for cell in compare(results) if cell.family == "cifar10"])
     assert [axes.get_title() for axes in figure.axes] == ["cat", "", "horse", ""]  # the paper's order
     (cat,) = (cell for cell in results if (cell.dataset, cell.pi) == ("cat", 0.65))
     np.testing.assert_allclose(line(figure.axes[0], "barrier_hinge")[:, 1], cat.curves["ber"]["barrier_hinge"])
@@ -72,7 +78,7 @@ def test_curves_of_every_data_set(results):
 
 def test_files_of_two_folders(results, tmp_path):
     for cell in results:
-        write_cell(tmp_path / cell.family, cell)
+        write_result(tmp_path / cell.family, cell)
     folders = [str(tmp_path / family) for family in ("mnist", "cifar10")]
     drawn = CliRunner().invoke(app, ["compare", *folders, "--figures", str(tmp_path / "all")])
     assert drawn.exit_code == 0, drawn.output
@@ -87,16 +93,18 @@ def test_files_of_two_folders(results, tmp_path):
 
 
 def test_other_scores_have_their_own_curves_and_errors(results):
-    cell = results[0].scored("dropout_off")
-    assert cell.scores == results[0].further_scores["dropout_off"]
-    assert cell.curves == results[0].further_curves["dropout_off"]
-    assert cell.further_curves == {"se": results[0].further_curves["dropout_off_se"]}
+    (cell,) = (cell for cell in compare(results[:1], "dropout_off") if (cell.risk, cell.loss) == ("auc", "hinge"))
+    way = results[0].further["dropout_off"]
+    assert list(cell.scores) == way.scores["auc"]["hinge"]
+    assert list(cell.curve) == way.curves["auc"]["hinge"]
+    assert list(cell.curve_errors) == way.errors["auc"]["hinge"]
+    assert results[0].ways == [PUBLISHED, "dropout_off", "chosen_epoch"]
     with pytest.raises(ValueError, match="horse has no scores 'dropout_off' beside the published kind; it has: none"):
         result("cifar10", "horse", 1.0, 0.0, curves=False).scored("dropout_off")
 
 
 def test_nothing_to_draw(tmp_path):
-    none = [result("cifar10", "horse", 1.0, 0.0, curves=False)]
+    none = compare([result("cifar10", "horse", 1.0, 0.0, curves=False)])
     for draw in (image_figures.figure_5, image_figures.epochs_figure):
         with pytest.raises(ValueError, match="curves"):
             draw(none)

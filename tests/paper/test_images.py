@@ -12,13 +12,14 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import symloss as sl
 from symloss.paper import protocol
 from symloss.paper.convolutional import Architecture
-from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_cell, validation_size
-from symloss.paper.training import Objective
+from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_trials, validation_size
+from symloss.paper.results import PUBLISHED
+from symloss.paper.training import Risk
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_up_images import QUICK, made_up_images
 
-GOALS = [Objective(risk, loss) for risk in ("ber", "auc") for loss in (sl.Sigmoid(), sl.Squared())]
+RISKS = [Risk(risk, loss) for risk in ("ber", "auc") for loss in (sl.Sigmoid(), sl.Squared())]
 SMALL = Architecture(3, 16, 4, 6, 16, 8)
 
 
@@ -30,14 +31,14 @@ class Exploding(sl.Loss):
 def drawn_scores(y, epochs=6, trials=3, seed=0):
     """Scores that tell the classes apart a little, more so in some epochs; and how the test images are split."""
     rng = np.random.default_rng(seed)
-    scores = rng.normal(size=(epochs, len(GOALS), trials, len(y))) + 0.3 * rng.random((epochs, 1, 1, 1)) * y
+    scores = rng.normal(size=(epochs, len(RISKS), trials, len(y))) + 0.3 * rng.random((epochs, 1, 1, 1)) * y
     folds = [halves(y, 0.8, 0.3, np.random.default_rng(trial)) for trial in range(trials)]
     return torch.from_numpy(scores).float(), folds
 
 
 def run(images, **changes):
     options = {"losses": [sl.Sigmoid(), sl.Squared()], "trials": 2, "name": "x", "architecture": SMALL} | changes
-    return run_image_cell(images, 0.8, 0.3, options.pop("settings", QUICK), **options)
+    return run_image_trials(images, 0.8, 0.3, options.pop("settings", QUICK), **options)
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +82,12 @@ def test_as_many_images_as_suffice():
 def test_the_epoch_is_chosen_on_one_half_and_scored_on_the_other():
     y = np.repeat([1, -1], 40)
     scores, folds = drawn_scores(y)
-    parts = [choose_epochs(scores, [(fold[side],) * 2 for fold in folds], GOALS) for side in (0, 1)]
-    for found, both in zip(choose_epochs(scores, folds, GOALS), zip(*parts, strict=True), strict=True):
+    parts = [choose_epochs(scores, [(fold[side],) * 2 for fold in folds], RISKS) for side in (0, 1)]
+    for found, both in zip(choose_epochs(scores, folds, RISKS), zip(*parts, strict=True), strict=True):
         torch.testing.assert_close(found, sum(both) / 2)
     for side, (chosen, epoch, corrupted) in enumerate(parts):
-        for j, goal in enumerate(GOALS):
-            measure = roc_auc_score if goal.risk == "auc" else lambda truth, s: balanced_accuracy_score(truth, s > 0)
+        for j, risk in enumerate(RISKS):
+            measure = roc_auc_score if risk.name == "auc" else lambda truth, s: balanced_accuracy_score(truth, s > 0)
             for t, fold in enumerate(folds):
                 on_corrupted, clean = (
                     [100 * measure(np.repeat([1, 0], list(map(len, rows))), s[np.concatenate(rows)].numpy())
@@ -104,11 +105,11 @@ def test_what_is_scored_has_no_say_in_the_choice_and_what_chooses_none_in_the_sc
     scores, folds = drawn_scores(y)
     # One fold only, in both places, so that the other half is never what chooses.
     same = [(first, first) for first, _ in folds]
-    _, epoch, corrupted = choose_epochs(scores, same, GOALS)
+    _, epoch, corrupted = choose_epochs(scores, same, RISKS)
     for t, (first, _) in enumerate(folds):
         changed = scores.clone()
         changed[:, :, t, np.concatenate([first.positive, first.negative])] *= -3
-        _, again, corrupted_again = choose_epochs(changed, same, GOALS)
+        _, again, corrupted_again = choose_epochs(changed, same, RISKS)
         assert torch.equal(again, epoch)
         assert torch.equal(corrupted_again, corrupted)
     # The labels of the images that choose enter as corrupted ones only: let their scores all be alike but in epoch 4.
@@ -119,13 +120,13 @@ def test_what_is_scored_has_no_say_in_the_choice_and_what_chooses_none_in_the_sc
             changed[:, :, t, rows] = shift
             changed[3, :, t, first.corrupted_positive] = 1.0 + shift
             changed[3, :, t, first.corrupted_negative] = -1.0 - shift
-            found, number, _ = choose_epochs(changed, same, GOALS)
+            found, number, _ = choose_epochs(changed, same, RISKS)
             assert (number[:, t] == 4).all()
             pos, neg = (changed[3, :, t, side] for side in (first.positive, first.negative))
-            for j, goal in enumerate(GOALS):
+            for j, risk in enumerate(RISKS):
                 expected = (
                     (pos[j, :, None] > neg[j]).double().mean()
-                    if goal.risk == "auc"
+                    if risk.name == "auc"
                     else ((pos[j] > 0).double().mean() + (neg[j] < 0).double().mean()) / 2
                 )
                 assert found[j, t].item() == pytest.approx(100 * expected.item())
@@ -135,63 +136,59 @@ def test_the_epoch_is_chosen_with_dropout_off_and_the_published_score_is_with_dr
     y = np.repeat([1, -1], 20)
     good = torch.from_numpy(y).float()
     off, on = torch.stack([-good, good, -good]), torch.stack([good, -good, good])
-    scores = torch.stack([off, on])[:, :, None, None].expand(-1, -1, len(GOALS), 1, -1)
-    found = _summary(scores, y, [halves(y, 1.0, 0.0, np.random.default_rng(0))], GOALS)
-    for goal in GOALS:
-        at = goal.risk, goal.loss.name
-        assert found.further_scores["epoch"][at[0]][at[1]] == [2.0]
-        assert found.further_scores["chosen_epoch"][at[0]][at[1]] == [100.0]
-        assert found.further_scores["dropout_off"][at[0]][at[1]] == [0.0]
-        assert found.scores[at[0]][at[1]] == [100.0]
+    scores = torch.stack([off, on])[:, :, None, None].expand(-1, -1, len(RISKS), 1, -1)
+    found = _summary(scores, y, [halves(y, 1.0, 0.0, np.random.default_rng(0))], RISKS)
+    for risk in RISKS:
+        at = risk.name, risk.loss.name
+        assert found["epoch"].scores[at[0]][at[1]] == [2.0]
+        assert found["chosen_epoch"].scores[at[0]][at[1]] == [100.0]
+        assert found["dropout_off"].scores[at[0]][at[1]] == [0.0]
+        assert found[PUBLISHED].scores[at[0]][at[1]] == [100.0]
 
 
 def test_of_epochs_that_are_as_good_it_is_the_earliest_and_never_one_that_diverged():
     y = np.repeat([1, -1], 20)
-    scores = torch.from_numpy(y).float().expand(5, len(GOALS), 1, -1).clone()
+    scores = torch.from_numpy(y).float().expand(5, len(RISKS), 1, -1).clone()
     scores[0] = torch.nan
-    _, epoch, _ = choose_epochs(scores, [halves(y, 1.0, 0.0, np.random.default_rng(0))], GOALS)
+    _, epoch, _ = choose_epochs(scores, [halves(y, 1.0, 0.0, np.random.default_rng(0))], RISKS)
     assert (epoch == 2).all()
 
 
 def test_a_cell_holds_every_trial_curve_and_way_of_scoring(images):
     found = run(images)
-    assert set(found.further_scores) == {"dropout_off", "chosen_epoch", "epoch"}
-    assert set(found.further_curves) == {"dropout_off", "corrupted", "se", "dropout_off_se"}
+    of = {part: {way: getattr(of, part) for way, of in found.items()} for part in ("scores", "curves", "errors")}
+    of = {part: {way: numbers for way, numbers in ways.items() if numbers} for part, ways in of.items()}
+    assert set(of["scores"]) == {PUBLISHED, "dropout_off", "chosen_epoch", "epoch"}
+    assert set(of["curves"]) == {PUBLISHED, "dropout_off", "corrupted"}
+    assert set(of["errors"]) == {PUBLISHED, "dropout_off"}
     for risk in ("ber", "auc"):
         for loss in ("sigmoid", "squared"):
-            for scores in (found.scores, *found.further_scores.values()):
+            for scores in of["scores"].values():
                 assert len(scores[risk][loss]) == 2
-            for curves in (found.curves, *found.further_curves.values()):
+            for curves in (*of["curves"].values(), *of["errors"].values()):
                 assert len(curves[risk][loss]) == QUICK.epochs
-            pairs = (
-                (found.scores, found.curves),
-                (
-                    found.further_scores["dropout_off"],
-                    found.further_curves["dropout_off"],
-                ),
-            )
-            for last, curve in pairs:
-                assert np.mean(last[risk][loss]) == pytest.approx(curve[risk][loss][-1])
-            assert found.further_curves["se"][risk][loss][-1] == pytest.approx(
-                np.std(found.scores[risk][loss], ddof=1) / 2**0.5
-            )
-            assert all(1 <= number <= QUICK.epochs for number in found.further_scores["epoch"][risk][loss])
+            for way in (PUBLISHED, "dropout_off"):
+                last, curve, errors = (of[part][way][risk][loss] for part in ("scores", "curves", "errors"))
+                assert np.mean(last) == pytest.approx(curve[-1])
+                assert errors[-1] == pytest.approx(np.std(last, ddof=1) / 2**0.5)
+            assert all(1 <= number <= QUICK.epochs for number in of["scores"]["epoch"][risk][loss])
 
 
 def test_networks_learn_what_tells_the_images_apart(images):
     found = run(images, settings=replace(QUICK, epochs=10))
-    assert np.mean(found.further_scores["dropout_off"]["auc"]["squared"]) > 80
+    assert np.mean(found["dropout_off"].scores["auc"]["squared"]) > 80
 
 
 def test_without_dropout_a_trial_depends_on_its_number_and_its_seed_alone(images):
-    three, two = (run(images, trials=trials, architecture=replace(SMALL, dropout=0.0)) for trials in (3, 2))
-    np.testing.assert_allclose(three.scores["auc"]["sigmoid"][:2], two.scores["auc"]["sigmoid"], atol=1e-3)
-    other = run(images, seed=1, architecture=replace(SMALL, dropout=0.0))
-    assert other.scores["auc"]["sigmoid"] != two.scores["auc"]["sigmoid"]
+    still = replace(SMALL, dropout=0.0)
+    three, two = (run(images, trials=trials, architecture=still)[PUBLISHED].scores for trials in (3, 2))
+    np.testing.assert_allclose(three["auc"]["sigmoid"][:2], two["auc"]["sigmoid"], atol=1e-3)
+    other = run(images, seed=1, architecture=still)[PUBLISHED].scores
+    assert other["auc"]["sigmoid"] != two["auc"]["sigmoid"]
 
 
 def test_what_diverged_is_nan_in_its_trials_and_chance_in_the_curves(images):
-    found = run(images, losses=[Exploding()])
+    found = run(images, losses=[Exploding()])[PUBLISHED]
     (values,) = found.scores["auc"].values()
     assert np.isnan(values).all()
     (curve,) = found.curves["auc"].values()

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.paper import protocol, worker
-from symloss.paper.results import cell_path, read_cell, read_cells
-from symloss.paper.runner import image_cells, run
+from symloss.paper.results import read_result, read_results, result_path
+from symloss.paper.runner import image_configurations, run
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_up_images import QUICK, made_up_images
@@ -33,10 +33,10 @@ def reproduce(*arguments):
 
 
 def test_all_cells_of_the_paper():
-    assert len(image_cells("cifar10")) * 14 == 504
-    assert len(image_cells("mnist")) * 14 == 56
-    assert {cell.trials for cell in image_cells("cifar10")} == {10}
-    assert {cell.protocol for cell in image_cells("mnist", settings=QUICK)} == {"other"}
+    assert len(image_configurations("cifar10")) * 14 == 504
+    assert len(image_configurations("mnist")) * 14 == 56
+    assert {cell.trials for cell in image_configurations("cifar10")} == {10}
+    assert {cell.protocol for cell in image_configurations("mnist", settings=QUICK)} == {"other"}
 
 
 def test_cells_land_in_their_files_and_are_compared(quick, tmp_path):
@@ -45,36 +45,37 @@ def test_cells_land_in_their_files_and_are_compared(quick, tmp_path):
     assert "horse (0.65, 0.45): " in result.output
     assert f"all tables: symloss compare {tmp_path}" in result.output.replace("\n", " ")
     (summary,) = (line.split() for line in result.output.splitlines() if line.startswith("all  "))
-    assert summary[1] == "4"  # two pairs, two objectives, one loss
-    cell = read_cell(cell_path(tmp_path, "horse", 0.65, 0.45))
+    assert summary[1] == "4"  # two pairs, two risks, one loss
+    cell = read_result(result_path(tmp_path, "horse", 0.65, 0.45))
     assert (cell.family, cell.protocol, cell.versions["data"]) == ("cifar10", "matched", "official files")
-    assert len(cell.further_curves["dropout_off"]["auc"]["sigmoid"]) == QUICK.epochs
+    assert len(cell.further["dropout_off"].curves["auc"]["sigmoid"]) == QUICK.epochs
     again = reproduce("cifar10", "--pairs", "horse,cat", "--noise", "0.65,0.45", *OPTIONS, "--out", tmp_path)
     assert again.output.count("done before") == 2
 
 
 def test_what_a_cell_lacks_is_added_in_every_way_of_scoring(quick, tmp_path):
-    cells = image_cells("cifar10", ["horse"], [(0.8, 0.3)], trials=2)
+    cells = image_configurations("cifar10", ["horse"], [(0.8, 0.3)], trials=2)
     list(run(tmp_path, cells, [sl.Sigmoid()], ["auc"]))
-    old = read_cell(cell_path(tmp_path, "horse", 0.8, 0.3))
+    old = read_result(result_path(tmp_path, "horse", 0.8, 0.3))
     list(run(tmp_path, cells, [sl.Sigmoid(), sl.Hinge()], ["auc"]))
-    new = read_cell(cell_path(tmp_path, "horse", 0.8, 0.3))
-    for before, after in (
-        (old.scores, new.scores),
-        (old.curves, new.curves),
-        *((old.further_scores[way], new.further_scores[way]) for way in old.further_scores),
-        *((old.further_curves[way], new.further_curves[way]) for way in old.further_curves),
-    ):
+    new = read_result(result_path(tmp_path, "horse", 0.8, 0.3))
+    pairs = [(old, new), *((old.further[way], new.further[way]) for way in old.further)]
+    parts = [(getattr(of, part), getattr(now, part)) for of, now in pairs for part in ("scores", "curves", "errors")]
+    assert sum(bool(before) for before, _ in parts) == 9
+    for before, after in parts:
+        if not before:
+            assert not after
+            continue
         assert after["auc"]["sigmoid"] == before["auc"]["sigmoid"]
         assert len(after["auc"]["hinge"]) == len(before["auc"]["sigmoid"])
 
 
 def test_progress_within_a_cell_is_told(quick, tmp_path):
     told = []
-    cells = image_cells("cifar10", ["horse"], [(0.8, 0.3)], trials=1)
+    cells = image_configurations("cifar10", ["horse"], [(0.8, 0.3)], trials=1)
     list(run(tmp_path, cells, [sl.Sigmoid()], ["auc"], 1, progress=lambda done, total: told.append((done, total))))
     assert told == [(1, QUICK.epochs), (2, QUICK.epochs)]
-    assert read_cell(cell_path(tmp_path, "horse", 0.8, 0.3)).finished.startswith("20")
+    assert read_result(result_path(tmp_path, "horse", 0.8, 0.3)).finished.startswith("20")
 
 
 def test_a_killed_run_loses_nothing_that_was_finished(quick, tmp_path):
@@ -94,14 +95,14 @@ def test_a_killed_run_loses_nothing_that_was_finished(quick, tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = read_cells(tmp_path)
-    assert 2 <= len(kept.cells) < 8
+    kept = read_results(tmp_path)
+    assert 2 <= len(kept.whole) < 8
     assert not kept.damaged
     result = reproduce(*arguments)
     assert result.exit_code == 0, result.output
-    assert result.output.count("done before") == len(kept.cells)
-    assert len(read_cells(tmp_path).cells) == 8
-    assert all(cell in read_cells(tmp_path).cells for cell in kept.cells)
+    assert result.output.count("done before") == len(kept.whole)
+    assert len(read_results(tmp_path).whole) == 8
+    assert all(cell in read_results(tmp_path).whole for cell in kept.whole)
 
 
 def test_results_of_other_settings_are_not_overwritten(quick, tmp_path, monkeypatch):
@@ -134,7 +135,8 @@ def test_where_there_is_no_data_it_says_what_to_fetch(family, archive, tmp_path,
         (["cifar10", "--pairs", "airplane,horse"], "; got airplane"),
         (["cifar10", "--noise", "0.5"], "--noise must be two rates such as 0.65,0.45, got '0.5'"),
         (["mnist", "--noise", "0.3,0.6"], "pi"),
-        (["mnist", "--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
+        (["mnist", "--risks", "f1"], "--risks must be of ber, auc, got 'f1'"),
+        (["cifar10", "--objectives", "f1"], "--risks must be of ber, auc, got 'f1'"),  # its old name
         (["mnist", "--losses", "nothing"], "unknown loss 'nothing'"),
         (["mnist", "--device", "abacus"], "--device abacus cannot be used"),
         (["mnist", "--device", "meta"], "--device cpu works everywhere"),
@@ -152,7 +154,7 @@ def test_bad_options(options, message, tmp_path):
 
 def test_other_scores_beside_the_papers(quick, tmp_path):
     reproduce("cifar10", "--pairs", "horse", "--noise", "0.65,0.45", *OPTIONS, "--out", tmp_path)
-    (cell,) = read_cells(tmp_path).cells
+    (cell,) = read_results(tmp_path).whole
     for scores in ("dropout_off", "chosen_epoch"):
         target, page = tmp_path / f"{scores}.csv", tmp_path / f"{scores}.md"
         options = ["--scores", scores, "--json", "--csv", str(target), "--markdown", str(page)]
@@ -161,7 +163,7 @@ def test_other_scores_beside_the_papers(quick, tmp_path):
         assert json.loads(result.stdout)["compared"] == 2
         assert page.read_text().startswith("# Ours and the paper's: ours with dropout off, ")
         (auc,) = (line.split(",") for line in target.read_text().splitlines() if ",auc," in line)
-        assert float(auc[6]) == pytest.approx(cell.further_scores[scores]["auc"]["sigmoid"][0], abs=1e-3)
+        assert float(auc[6]) == pytest.approx(cell.further[scores].scores["auc"]["sigmoid"][0], abs=1e-3)
     for wrong in ("epoch", "dropout"):
         result = CliRunner().invoke(app, ["compare", str(tmp_path), "--scores", wrong])
         assert result.exit_code == 2

@@ -1,14 +1,24 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from symloss.paper import results
-from symloss.paper.results import Cell, DamagedResult, cell_path, read_cell, read_cells, write_cell
+from symloss.paper.results import (
+    PUBLISHED,
+    DamagedResult,
+    Result,
+    Scored,
+    read_result,
+    read_results,
+    result_path,
+    write_result,
+)
 
-CELL = Cell(
+CELL = Result(
     family="uci",
     dataset="spambase",
     pi=0.65,
@@ -25,12 +35,39 @@ CELL = Cell(
 
 
 def test_what_is_written_is_read(tmp_path):
-    path = write_cell(tmp_path / "new" / "folder", CELL)
-    assert path == cell_path(tmp_path / "new" / "folder", "spambase", 0.65, 0.45)
-    assert read_cell(path) == CELL
+    path = write_result(tmp_path / "new" / "folder", CELL)
+    assert path == result_path(tmp_path / "new" / "folder", "spambase", 0.65, 0.45)
+    assert read_result(path) == CELL
     assert [file.name for file in path.parent.iterdir()] == ["spambase_pi0.65_0.45.json"]
     assert json.loads(path.read_text())["scores"]["ber"]["sigmoid"] == [81.2, 80.0, 79.1235]
     assert len(path.read_text().splitlines()) < 40  # a line for each list
+
+
+def test_files_of_earlier_versions_are_read_and_written_byte_for_byte(tmp_path):
+    folder = Path(__file__).parents[2] / "results"
+    if not folder.is_dir():
+        pytest.skip("the results are only in the repository")
+    paths = [path for run in ("uci-further", "mnist", "cifar10") for path in sorted((folder / run).glob("*_pi0.65*"))]
+    assert len(paths) > 10
+    for path in paths:
+        assert write_result(tmp_path / path.parent.name, read_result(path)).read_bytes() == path.read_bytes()
+
+
+def test_a_file_holds_every_way_of_scoring_by_name(tmp_path):
+    def of(number):
+        return {"auc": {"sigmoid": [number] * 3}}
+
+    further = {"other": Scored(scores=of(1.0), curves=of(2.0), errors=of(3.0)), "third": Scored(curves=of(4.0))}
+    path = write_result(tmp_path, replace(CELL, errors=of(5.0), further=further))
+    content = json.loads(path.read_text())
+    assert content["further_scores"] == {"other": of(1.0)}
+    assert content["further_curves"] == {"other": of(2.0), "third": of(4.0), "se": of(5.0), "other_se": of(3.0)}
+    found = read_result(path)
+    assert (found.further, found.errors, found.ways) == (further, of(5.0), [PUBLISHED, "other"])
+    assert found.scored(PUBLISHED).scores == CELL.scores
+    assert found.scored("other") == further["other"]
+    with pytest.raises(ValueError, match="spambase has no scores 'third' beside the published kind; it has: other"):
+        found.scored("third")
 
 
 def test_a_full_cell_is_small_and_keeps_its_statistics(tmp_path):
@@ -38,12 +75,12 @@ def test_a_full_cell_is_small_and_keeps_its_statistics(tmp_path):
     scores = rng.uniform(50, 100, size=(2, 7, 20))
     losses = [f"loss_{number}" for number in range(7)]
     tables = {
-        objective: {loss: values.tolist() for loss, values in zip(losses, table, strict=True)}
-        for objective, table in zip(("ber", "auc"), scores, strict=True)
+        risk: {loss: values.tolist() for loss, values in zip(losses, table, strict=True)}
+        for risk, table in zip(("ber", "auc"), scores, strict=True)
     }
-    path = write_cell(tmp_path, replace(CELL, trials=20, scores=tables))
+    path = write_result(tmp_path, replace(CELL, trials=20, scores=tables))
     assert path.stat().st_size < 5000
-    read = np.array([list(read_cell(path).scores[objective].values()) for objective in ("ber", "auc")])
+    read = np.array([list(read_result(path).scores[risk].values()) for risk in ("ber", "auc")])
     np.testing.assert_allclose(read, scores, atol=5.1e-5)
 
 
@@ -52,16 +89,16 @@ def test_a_full_cell_is_small_and_keeps_its_statistics(tmp_path):
 )
 def test_any_name_of_a_data_set_is_a_file_in_the_folder(tmp_path, name):
     cell = replace(CELL, dataset=name)
-    path = write_cell(tmp_path, cell)
+    path = write_result(tmp_path, cell)
     assert path.resolve().parent == tmp_path.resolve()
-    assert read_cells(tmp_path) == ([cell], [])
+    assert read_results(tmp_path) == ([cell], [])
 
 
 def test_names_tell_data_sets_and_rates_apart(tmp_path):
     keys = [("a", 0.65, 0.45), ("a", 0.651, 0.45), ("a", 0.65, 0.4), ("b", 0.65, 0.45)]
-    names = [cell_path(tmp_path, *key) for key in (*keys, ("x" * 300, 1, 0), ("x" * 301, 1, 0))]
+    names = [result_path(tmp_path, *key) for key in (*keys, ("x" * 300, 1, 0), ("x" * 301, 1, 0))]
     assert len(set(names)) == 6
-    assert cell_path(tmp_path, "a", 1, 0) == cell_path(tmp_path, "a", 1.0, 0.0)
+    assert result_path(tmp_path, "a", 1, 0) == result_path(tmp_path, "a", 1.0, 0.0)
 
 
 def change(**changes):
@@ -107,14 +144,21 @@ def change(**changes):
         (change(scores={"ber": {"hinge": [1, 2, "3"]}}), "must be a finite number, got '3'"),
         (change(scores={"ber": {"hinge": [1, 2, 100.5]}}), "must be between 0 and 100, got 1.0 to 100.5"),
         (change(curves={"ber": {"hinge": []}}), "curves of ber, hinge: expected some, got 0"),
+        (change(further_scores=[1]), "further_scores must be dict"),
+        (change(further_scores={"x": {"ber": {"hinge": [1]}}}), "further_scores, x of ber, hinge: expected 3, one a"),
+        (
+            change(further_curves={"x_se": {"ber": {"hinge": [-1]}}}),
+            "further_curves, x_se of ber, hinge must be between",
+        ),
+        (change(further_curves={"se": 3}), "further_curves, se must be dict"),
     ],
 )
 def test_damage_is_named(tmp_path, damage, reason):
-    path = write_cell(tmp_path, CELL)
+    path = write_result(tmp_path, CELL)
     content = damage(json.loads(path.read_text()))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DamagedResult) as caught:
-        read_cell(path)
+        read_result(path)
     assert caught.value.path == path
     assert reason in caught.value.reason
     assert str(caught.value).startswith(f"{path} is not used: ")
@@ -123,9 +167,9 @@ def test_damage_is_named(tmp_path, damage, reason):
 def test_numbers_of_numpy_are_numbers(tmp_path):
     scores = {"ber": {"sigmoid": list(np.float32([80.5, 81.25, 82]))}}
     cell = replace(CELL, pi=np.float64(1), pi_prime=0, seconds=np.float32(2), scores=scores)
-    path = write_cell(tmp_path, cell)
+    path = write_result(tmp_path, cell)
     assert path.name == "spambase_pi1.00_0.00.json"
-    assert read_cell(path) == cell
+    assert read_result(path) == cell
 
 
 def test_a_cell_that_could_not_be_read_is_not_made():
@@ -138,22 +182,22 @@ def test_a_cell_that_could_not_be_read_is_not_made():
 
 
 def test_a_folder_with_good_and_damaged_files(tmp_path):
-    write_cell(tmp_path, CELL)
-    write_cell(tmp_path, replace(CELL, dataset="adult"))
+    write_result(tmp_path, CELL)
+    write_result(tmp_path, replace(CELL, dataset="adult"))
     (tmp_path / "susy_pi1.00_0.00.json").write_text("{")
     (tmp_path / "w8a_pi1.00_0.00.json").mkdir()
     (tmp_path / "summary.json").write_text("not a result")
-    cells, damaged = read_cells(tmp_path)
+    cells, damaged = read_results(tmp_path)
     assert [cell.dataset for cell in cells] == ["adult", "spambase"]
     assert [error.path.name for error in damaged] == ["susy_pi1.00_0.00.json", "w8a_pi1.00_0.00.json"]
     with pytest.raises(FileNotFoundError, match="there is no folder"):
-        read_cells(tmp_path / "nowhere")
+        read_results(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="there is no result file"):
-        read_cell(tmp_path / "nowhere.json")
+        read_result(tmp_path / "nowhere.json")
 
 
 def test_a_killed_run_leaves_the_old_file(tmp_path, monkeypatch):
-    path = write_cell(tmp_path, CELL)
+    path = write_result(tmp_path, CELL)
     before = path.read_bytes()
 
     def broken(*args):
@@ -161,7 +205,7 @@ def test_a_killed_run_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.replace", broken)
     with pytest.raises(OSError, match="disk full"):
-        write_cell(tmp_path, replace(CELL, seed=8))
+        write_result(tmp_path, replace(CELL, seed=8))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.paper.experiment import label, run_cell
+from symloss.paper.experiment import label, run_trials
 from symloss.paper.protocol import Settings
-from symloss.paper.results import Configuration, cell_path, read_cell, read_cells
-from symloss.paper.runner import run, uci_cells
+from symloss.paper.results import Configuration, read_result, read_results, result_path
+from symloss.paper.runner import run, uci_configurations
 from symloss.paper.worker import Task, load_arrays, run_task
 
 QUICK = Settings(n_positive=40, n_negative=40, n_test=40, hidden_units=8, epochs=3, batch_size=40)
@@ -53,10 +53,10 @@ def test_every_cell_lands_in_its_file_and_is_not_run_twice(tmp_path):
     first = list(run(tmp_path, cells, LOSSES))
     assert {outcome.configuration.dataset for outcome in first} == {"twonorm", "waveform"}
     assert all(outcome.seconds > 0 and outcome.error is None for outcome in first)
-    found = read_cells(tmp_path)
-    assert len(found.cells) == 3
+    found = read_results(tmp_path)
+    assert len(found.whole) == 3
     assert not found.damaged
-    assert set(found.cells[0].scores) == {"ber", "auc"}
+    assert set(found.whole[0].scores) == {"ber", "auc"}
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert [outcome.seconds for outcome in run(tmp_path, cells, LOSSES)] == [None] * 3
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
@@ -68,7 +68,7 @@ def test_results_depend_on_neither_workers_nor_order_nor_neighbours(tmp_path):
     list(run(tmp_path / "b", cells[::-1], [LOSSES[1], sl.Ramp(), LOSSES[0]], jobs=2))
     for configuration in cells:
         a, b = (
-            read_cell(cell_path(tmp_path / folder, configuration.dataset, 0.8, 0.3)).scores for folder in ("a", "b")
+            read_result(result_path(tmp_path / folder, configuration.dataset, 0.8, 0.3)).scores for folder in ("a", "b")
         )
         for risk in a:
             for loss in a[risk]:
@@ -77,9 +77,9 @@ def test_results_depend_on_neither_workers_nor_order_nor_neighbours(tmp_path):
 
 def test_what_a_cell_lacks_is_added(tmp_path):
     list(run(tmp_path, [cell()], LOSSES, ["auc"]))
-    old = read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3))
+    old = read_result(result_path(tmp_path, "twonorm", 0.8, 0.3))
     list(run(tmp_path, [cell()], [*LOSSES, sl.BarrierHinge(b=10, r=1)]))
-    new = read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3))
+    new = read_result(result_path(tmp_path, "twonorm", 0.8, 0.3))
     assert set(new.scores["ber"]) == {"sigmoid", "hinge", "BarrierHinge(b=10, r=1)"}
     assert new.scores["auc"]["hinge"] == old.scores["auc"]["hinge"]
     assert new.seconds > old.seconds
@@ -87,7 +87,7 @@ def test_what_a_cell_lacks_is_added(tmp_path):
 
 def test_a_damaged_file_is_reported_and_run_again(tmp_path):
     list(run(tmp_path, [cell()], LOSSES))
-    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
     whole = json.loads(path.read_text())["scores"]
     path.write_text(path.read_text()[:200])
     with pytest.warns(UserWarning, match="run again"):
@@ -98,15 +98,15 @@ def test_a_damaged_file_is_reported_and_run_again(tmp_path):
 
 def test_two_runs_at_once_lose_nothing(tmp_path):
     command = [sys.executable, "-c", "from symloss.cli import app; app()", "reproduce", "uci", "--datasets", "twonorm"]
-    options = ["--noise", "0.8,0.3", "--trials", "1", "--objectives", "auc", "--jobs", "1", "--out", str(tmp_path)]
+    options = ["--noise", "0.8,0.3", "--trials", "1", "--risks", "auc", "--jobs", "1", "--out", str(tmp_path)]
     processes = [subprocess.Popen([*command, *options, "--losses", loss]) for loss in ("sigmoid", "hinge")]
     assert [process.wait() for process in processes] == [0, 0]
-    assert set(read_cell(cell_path(tmp_path, "twonorm", 0.8, 0.3)).scores["auc"]) == {"sigmoid", "hinge"}
+    assert set(read_result(result_path(tmp_path, "twonorm", 0.8, 0.3)).scores["auc"]) == {"sigmoid", "hinge"}
 
 
 def test_scores_on_files_and_on_drawn_points_are_not_mixed(tmp_path):
     list(run(tmp_path, [cell()], LOSSES[:1]))
-    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
     source = json.loads(path.read_text())["versions"]["data"]
     path.write_text(path.read_text().replace(f'"data": "{source}"', '"data": "elsewhere"'))
     (outcome,) = run(tmp_path, [cell()], LOSSES)
@@ -115,10 +115,10 @@ def test_scores_on_files_and_on_drawn_points_are_not_mixed(tmp_path):
 
 def test_where_each_part_was_run(tmp_path):
     list(run(tmp_path, [cell()], LOSSES[:1]))
-    path = cell_path(tmp_path, "twonorm", 0.8, 0.3)
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
     path.write_text(path.read_text().replace('"device": "cpu"', '"device": "a GPU"'))
     list(run(tmp_path, [cell()], LOSSES))
-    assert read_cell(path).device == "a GPU; cpu"
+    assert read_result(path).device == "a GPU; cpu"
 
 
 def test_losses_of_the_same_name_are_told_apart(tmp_path):
@@ -135,7 +135,7 @@ def test_data_that_cannot_be_trained_on(tmp_path):
     X, y = blobs()
     for wrong, message in ((X[:, 0], "of shape (400,)"), (np.where(X > 2, np.nan, X), "with NaN or infinity")):
         with pytest.raises(ValueError, match=re.escape(f"finite numbers, got one {message}")):
-            run_cell(wrong, y, 1.0, 0.0, LOSSES, settings=QUICK)
+            run_trials(wrong, y, 1.0, 0.0, LOSSES, settings=QUICK)
 
 
 def test_results_of_another_configuration_are_not_overwritten(tmp_path):
@@ -148,7 +148,7 @@ def test_own_losses_and_data_sets(tmp_path):
     configuration = cell(f"{__name__}:blobs", 1.0, 0.0, settings=replace(QUICK, hidden_units=100, epochs=100))
     (outcome,) = run(tmp_path, [configuration], [Cubed()])
     assert outcome.error is None
-    (found,) = read_cells(tmp_path).cells
+    (found,) = read_results(tmp_path).whole
     assert min(found.scores["auc"][f"{__name__}:Cubed"]) > 80
     with pytest.raises(ValueError, match="must return X and y, got int"):
         load_arrays("time:time_ns")
@@ -171,13 +171,13 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = read_cells(tmp_path)
-    assert 2 <= len(kept.cells) < 8
+    kept = read_results(tmp_path)
+    assert 2 <= len(kept.whole) < 8
     assert not kept.damaged
     result = CliRunner().invoke(app, ["reproduce", "uci", *["--datasets"], *options])
     assert result.exit_code == 0, result.output
-    assert len(read_cells(tmp_path).cells) == 8
-    assert all(cell in read_cells(tmp_path).cells for cell in kept.cells)
+    assert len(read_results(tmp_path).whole) == 8
+    assert all(cell in read_results(tmp_path).whole for cell in kept.whole)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,8 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path):
         (["--datasets", "mnist"], "mnist holds images"),
         (["--noise", "0.5"], "--noise must be two rates such as 0.65,0.45, got '0.5'"),
         (["--noise", "0.3,0.6"], "pi"),
-        (["--objectives", "f1"], "--objectives must be of ber, auc, got 'f1'"),
+        (["--risks", "f1"], "--risks must be of ber, auc, got 'f1'"),
+        (["--objectives", "f1"], "--risks must be of ber, auc, got 'f1'"),  # its old name
         (["--losses", "nothing"], "unknown loss 'nothing'"),
         (["--jobs", "0"], "jobs must be a number of processes"),
         (["--device", "abacus"], "--device abacus cannot be used"),
@@ -201,6 +202,6 @@ def test_bad_options(options, message, capsys):
 
 
 def test_all_cells_of_the_paper():
-    cells = uci_cells()
+    cells = uci_configurations()
     assert len(cells) == 36
     assert {cell.trials for cell in cells} == {20}

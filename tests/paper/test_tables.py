@@ -55,14 +55,6 @@ def test_table_1_equals_the_papers_source():
     assert [cells(row) for row in tables.table_1()] == found
 
 
-def test_latex():
-    latex = tables.table_1_latex()
-    assert latex.count(r"\\") == 9
-    assert latex.startswith(r"\begin{tabular}")
-    for row in tables.table_1():
-        assert f"{row.title} & ${row.latex}$ & ${row.minimiser_latex}$" in latex
-
-
 def test_a_loss_without_claims_has_no_row():
     import torch
 

@@ -10,12 +10,12 @@ import torch
 import symloss as sl
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron
-from symloss.paper.training import Objective, train
-from symloss.paper.training.first_layer import DenseFeatures, SparseFeatures, features_of
-from symloss.paper.training.objectives import Classes
+from symloss.paper.training import Risk, train
+from symloss.paper.training.first_layer import DensePoints, SparsePoints, points_of
+from symloss.paper.training.risks import Classes
 
 PAPER = ["barrier_hinge", "unhinged", "sigmoid", "logistic", "hinge", "squared", "savage"]
-BOTH = [Objective(risk, sl.get_loss(name)) for risk in ("ber", "auc") for name in PAPER]
+BOTH = [Risk(risk, sl.get_loss(name)) for risk in ("ber", "auc") for name in PAPER]
 
 
 class Tangent(sl.Loss):
@@ -29,16 +29,16 @@ def problem(trials=1, n=60, d=4, seed=0):
     return y[..., None] + 2 * torch.randn(trials, n, d, generator=generator), y
 
 
-def risk_of(objective, scores, y):
-    """The objective by its definition."""
+def risk_of(risk, scores, y):
+    """The risk by its definition."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sl.functional.MissingClassWarning)
-        if objective.risk == "ber":
-            return 2 * ber_risk(scores, y, objective.loss)  # R_pos + R_neg: no factor 1/2
-        return auc_risk(scores, y, objective.loss)
+        if risk.name == "ber":
+            return 2 * ber_risk(scores, y, risk.loss)  # R_pos + R_neg: no factor 1/2
+        return auc_risk(scores, y, risk.loss)
 
 
-def plainly_trained(X, y, objective, seed, epochs, batch_size, hidden_units, weight_decay):
+def plainly_trained(X, y, risk, seed, epochs, batch_size, hidden_units, weight_decay):
     """One perceptron by autograd and torch's own Adam, on the batches that ``train`` draws."""
     generator = np.random.default_rng(seed)
     model = Perceptron(X.shape[1], hidden_units, generator)
@@ -46,7 +46,7 @@ def plainly_trained(X, y, objective, seed, epochs, batch_size, hidden_units, wei
     for _ in range(epochs):
         for rows in torch.from_numpy(generator.permutation(len(X))).split(batch_size):
             optimiser.zero_grad()
-            risk_of(objective, model(X[rows]), y[rows]).backward()
+            risk_of(risk, model(X[rows]), y[rows]).backward()
             optimiser.step()
     return model
 
@@ -62,21 +62,21 @@ def assert_alike(found, expected):
 @pytest.mark.parametrize("risk", ["ber", "auc"])
 @pytest.mark.parametrize("loss", [*map(sl.get_loss, sl.list_losses()), sl.BarrierHinge(b=10, r=1), Tangent()], ids=repr)
 def test_gradient_by_the_scores_against_autograd(risk, loss):
-    objective, scores, positives = Objective(risk, loss), torch.randn(5, 40), [20, 13, 30, 40, 0]
+    risk, scores, positives = Risk(risk, loss), torch.randn(5, 40), [20, 13, 30, 40, 0]
     scores[0, :8] = scores[0, 25:33]  # pairs at z = 0 exactly
     scores[1] = scores[1].round()  # and at corners
-    found = objective.gradient(scores, Classes.of(positives, 40))
+    found = risk.gradient(scores, Classes.of(positives, 40))
     for row, count in enumerate(positives):
         leaf = scores[row].clone().requires_grad_()
-        risk_of(objective, leaf, torch.arange(40) < count).backward()
+        risk_of(risk, leaf, torch.arange(40) < count).backward()
         torch.testing.assert_close(found[row], leaf.grad, rtol=1e-5, atol=1e-6 * float(leaf.grad.abs().max()))
 
 
-@pytest.mark.parametrize("objective", [*BOTH, Objective("auc", Tangent())], ids=str)
-def test_training_equals_autograd_and_adam(objective):
+@pytest.mark.parametrize("risk", [*BOTH, Risk("auc", Tangent())], ids=str)
+def test_training_equals_autograd_and_adam(risk):
     X, y = problem()
-    found = train(X, y, [objective], [3], hidden_units=30, epochs=20, batch_size=25, weight_decay=0.05)
-    expected = plainly_trained(X[0], y[0], objective, 3, 20, 25, 30, 0.05)
+    found = train(X, y, [risk], [3], hidden_units=30, epochs=20, batch_size=25, weight_decay=0.05)
+    expected = plainly_trained(X[0], y[0], risk, 3, 20, 25, 30, 0.05)
     torch.testing.assert_close(found(X[0])[0], expected(X[0]), rtol=1e-3, atol=1e-3)
 
 
@@ -115,8 +115,8 @@ def test_sparse_features_give_what_dense_ones_give():
     X = torch.where(torch.rand(50, 40) < 0.05, torch.randn(50, 40), torch.randn(40))  # a usual value a column
     y = torch.arange(50) % 2
     hidden = torch.empty(1, 20, 7)
-    assert isinstance(features_of(X[None], 1, hidden), SparseFeatures)
-    dense, sparse = DenseFeatures(X[None], 1, hidden), SparseFeatures(X, X.median(0).values)
+    assert isinstance(points_of(X[None], 1, hidden), SparsePoints)
+    dense, sparse = DensePoints(X[None], 1, hidden), SparsePoints(X, X.median(0).values)
     rows, weights = torch.randperm(50)[None, :20], torch.randn(1, 41, 7)
     by_scores, mask = torch.randn(1, 20), (torch.randn(1, 20, 7) > 0).float()
     results = []
@@ -157,7 +157,7 @@ def test_weight_decay_is_added_to_the_gradient():
 def test_says_what_is_wrong():
     X, y = problem()
     with pytest.raises(ValueError, match="risk must be one of ber, auc, got 'roc'"):
-        Objective("roc", sl.Hinge())
+        Risk("roc", sl.Hinge())
     with pytest.raises(ValueError, match=r"needs y of shape \(1, 60\) and 1 random states, got \(60,\) and 1"):
         train(X, y[0], BOTH, [0])
     with pytest.raises(ValueError, match=r"1 random states, got .* and 2"):

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from symloss.paper.compare import ComparedCell, compare
+from symloss.paper.compare import Cell, compare
 from symloss.paper.latex import write_latex
 from symloss.paper.markdown import comparison_markdown
 from symloss.paper.published import published_cells
-from symloss.paper.results import Cell
+from symloss.paper.results import Result
 from symloss.paper.terminal import print_comparison, print_summary
 
-AWKWARD = Cell(
+AWKWARD = Result(
     family="my_own 50%",
     dataset="a_b & c|d [red]x[/red] #1",
     pi=0.9,
@@ -27,12 +27,10 @@ AWKWARD = Cell(
 def papers_own():
     """The comparison of somebody whose results are the published ones, in the order that compare gives."""
     cells = [
-        ComparedCell(
-            c.family, c.dataset, c.objective, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold
-        )
+        Cell(c.family, c.dataset, c.risk, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold)
         for c in published_cells()
     ]
-    return sorted(cells, key=lambda c: (["uci", "mnist", "cifar10"].index(c.family), c.objective == "auc", -c.pi))
+    return sorted(cells, key=lambda c: (["uci", "mnist", "cifar10"].index(c.family), c.risk == "auc", -c.pi))
 
 
 def printed(cells, width):
@@ -149,7 +147,7 @@ def test_terminal_colours(made_up):
     print_comparison(cells, Console(file=stream, width=80, force_terminal=True, color_system="standard"))
     assert "\x1b[1m" in stream.getvalue()  # bold
     assert "\x1b[32m" in stream.getvalue()  # green
-    moved = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 80.5, 0.4, 20, True, 77.5, 0.4, True)]
+    moved = [Cell("uci", "susy", "ber", 1, 0, "hinge", 80.5, 0.4, 20, True, 77.5, 0.4, True)]
     stream = io.StringIO()
     print_comparison(moved, Console(file=stream, width=80, force_terminal=True, color_system="standard"))
     assert "\x1b[31m+3.0 " in stream.getvalue()

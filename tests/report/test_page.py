@@ -6,17 +6,18 @@ import plotly.graph_objects as go
 import pytest
 from markupsafe import Markup
 
-from symloss.report.page import Section, plot, render_page, scrolling
+from symloss.report.page import Section, plot, render_page
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     figure = go.Figure(go.Scatter(x=[1, 2, 3], y=[1.5, None, 2.5], name="a </script> name", line_color="#000000"))
-    table = Markup("<table><tr>" + "<td>a wide cell</td>" * 60 + "</tr></table>")
+    row = "<tr>" + "<td>a wide cell</td>" * 60 + "</tr>"
+    table = Markup(f'<div class="scroll" role="region" aria-label="Wide table" tabindex="0"><table>{row}</table></div>')
     first = Section(
         "first",
         "First",
-        plot("curve", "One curve", "It rises.") + scrolling("Wide table", table),
+        plot("curve", "One curve", "It rises.") + table,
         {"figure": json.loads(figure.to_json())},
         "symloss.draw(document.getElementById('curve'), symloss.data('figure'));",
         "#curve { max-width: 40rem; }",

@@ -10,10 +10,10 @@ import pytest
 
 from symloss.losses import list_losses
 from symloss.paper.compare import compare, noise_text, summarise
-from symloss.paper.images import FURTHER_SCORES
-from symloss.paper.results import Cell, read_cells, write_cell
+from symloss.paper.images import FURTHER_WAYS
+from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import SCORES, loss_heading
-from symloss.report.content import PUBLISHED_WAY, distinct_names
+from symloss.report.content import distinct_names
 from symloss.report.report import write_report
 
 
@@ -68,11 +68,10 @@ def test_the_page_holds_what_the_comparison_says(report, results):
     tables, data = Tables(page).cells, page_data(page)
     expected = []
     for run, name in enumerate(data["names"]["run"]):
-        of_run = read_cells(results / name).cells
-        for scores, way in enumerate([None, *FURTHER_SCORES]):
-            if way is None or all(way in result.further_scores for result in of_run):
-                scored = [result.scored(way) for result in of_run] if way else of_run
-                expected += [(run, scores, cell) for cell in compare(scored)]
+        of_run = read_results(results / name).whole
+        for scores, way in enumerate([PUBLISHED, *FURTHER_WAYS]):
+            if all(way in result.ways for result in of_run):
+                expected += [(run, scores, cell) for cell in compare(of_run, way)]
     assert len(expected) == len(tables) == len(data["cells"]["mean"]) == 1856 + 2 * (504 + 56)
 
     for run, scores, cell in random.Random(0).sample(expected, 300):
@@ -82,7 +81,7 @@ def test_the_page_holds_what_the_comparison_says(report, results):
             value
             for (of, way, title, label, heading), value in tables.items()
             if (of, way, label, heading) == (run, scores, row, loss_heading(cell.loss))
-            and SCORES[cell.objective] in title
+            and SCORES[cell.risk] in title
             and (cell.family == "mnist" or title.endswith(noise))
         )
         texts = [(f"{cell.mean:.1f} ({cell.se:.1f})", cell.bold)]
@@ -106,7 +105,7 @@ def test_the_page_holds_what_the_comparison_says(report, results):
 
 def test_the_summary_is_that_of_the_comparison(report, results):
     page = report.read_text(encoding="utf-8")
-    summary = summarise(compare(read_cells(results / "uci-matched").cells))
+    summary = summarise(compare(read_results(results / "uci-matched").whole))
     line = re.search(r'<tr><th scope="row">uci-matched</th>(.*?)</tr>', page)[1]
     texts = re.findall(r"<td[^>]*>(.*?)</td>", line)
     assert texts[:3] == ["504", "504", f"{summary.rms_difference:.2f}"]
@@ -123,8 +122,8 @@ def test_one_file_below_8_mb_that_names_no_address(report):
 
 def write_own(folder, loss="my.module:Own", dataset="own", **further):
     scores = {"auc": {loss: [90.0, 91.0], "sigmoid": [80.0, 82.0]}}
-    cell = Cell(family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, trials=2, scores=scores, **further)
-    return write_cell(folder, cell)
+    cell = Result(family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, trials=2, scores=scores, **further)
+    return write_result(folder, cell)
 
 
 def test_results_that_the_paper_does_not_have(tmp_path):
@@ -144,7 +143,7 @@ def test_results_that_the_paper_does_not_have(tmp_path):
         == page.count('id="epochs')
         == 0
     )
-    assert run.facts["settings"] == run.facts["computing time"] == ["not recorded"]
+    assert run.provenance["settings"] == run.provenance["computing time"] == ["not recorded"]
 
 
 def test_names_are_text_not_html(tmp_path):
@@ -174,7 +173,7 @@ def test_key_figures_are_those_of_each_run(report, results):
     found = re.findall(r'<h3>([^<]*)</h3>\s*<dl class="key-figures">(.*?)</dl>', page, re.S)
     assert [name for name, _ in found] == page_data(page)["names"]["run"]
     for name, tiles in found:
-        summary = summarise(compare(read_cells(results / name).cells))
+        summary = summarise(compare(read_results(results / name).whole))
         shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", tiles))
         assert shown["cells of ours" if summary.compared else "cells"] == f"{summary.cells:,}"
         if summary.compared:
@@ -185,10 +184,10 @@ def test_key_figures_are_those_of_each_run(report, results):
 
 def test_a_curve_without_scores_is_left_out(tmp_path):
     curves = {"ber": {"ramp": [50.0, 60.0]}}
-    cell = Cell(
+    cell = Result(
         family="my", dataset="own", pi=1, pi_prime=0, trials=1, scores={"auc": {"hinge": [77.0]}}, curves=curves
     )
-    write_cell(tmp_path / "results", cell)
+    write_result(tmp_path / "results", cell)
     write_report([tmp_path / "results"], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page_data(page)["curves"] == {}
@@ -198,8 +197,12 @@ def test_a_curve_without_scores_is_left_out(tmp_path):
 def test_versions_do_not_hide_facts(tmp_path):
     write_own(tmp_path / "results", device="cpu", versions={"torch": "2.1", "device": "9", "when": "never"})
     (run,) = write_report([tmp_path / "results"], tmp_path / "report.html")
-    assert (run.facts["device"], run.facts["version of device"], run.facts["torch"]) == (["cpu"], ["9"], ["2.1"])
-    assert run.facts["when"] != run.facts["version of when"] == ["never"]
+    assert (run.provenance["device"], run.provenance["version of device"], run.provenance["torch"]) == (
+        ["cpu"],
+        ["9"],
+        ["2.1"],
+    )
+    assert run.provenance["when"] != run.provenance["version of when"] == ["never"]
 
 
 def test_a_folder_is_no_file_to_write(tmp_path):
@@ -210,8 +213,8 @@ def test_a_folder_is_no_file_to_write(tmp_path):
 
 def test_many_losses_look_different(tmp_path):
     scores = {"auc": {loss: [50.0] for loss in [*list_losses(), *(f"own{number:02d}" for number in range(30))]}}
-    cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=1, scores=scores)
-    write_cell(tmp_path / "results", cell)
+    cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=1, scores=scores)
+    write_result(tmp_path / "results", cell)
     write_report([tmp_path / "results"], tmp_path / "report.html")
     styles = page_data((tmp_path / "report.html").read_text(encoding="utf-8"))["styles"]
     assert len({(style["colour"], style["symbol"]) for style in styles}) == 42
@@ -246,4 +249,4 @@ def test_nothing_to_report(tmp_path):
 
 def test_every_further_way_of_scoring_is_there(report):
     names = page_data(report.read_text(encoding="utf-8"))["names"]["scores"]
-    assert names == [PUBLISHED_WAY, *FURTHER_SCORES.values()]
+    assert names == [PUBLISHED, *FURTHER_WAYS.values()]

@@ -6,10 +6,9 @@ import re
 import pytest
 
 from symloss.paper.compare import compare, noise_text, summarise
-from symloss.paper.images import FURTHER_SCORES
-from symloss.paper.results import Cell, read_cells, write_cell
+from symloss.paper.images import FURTHER_WAYS
+from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import loss_heading
-from symloss.report.content import PUBLISHED_WAY
 from symloss.report.report import write_report
 from symloss.report.tables import signed
 
@@ -65,7 +64,7 @@ def test_filters_choose_cells_of_tables_and_figures(visit, small_report):
     assert page.locator("#noise-of option").all_inner_texts() == ["uci-matched: susy", "uci-printed: susy"]
     assert page.locator("#epochs-of option").count() == 0
     assert page.locator(".none-epochs").is_visible()
-    tick(page, "objective", "AUC")
+    tick(page, "risk", "AUC")
     assert traces(page, "noise-ber") is None
     tick(page, "loss", "Hinge", "Barrier")
     assert counts(page)[0] == visible_cells(page) == 16
@@ -110,8 +109,8 @@ def test_other_scores(visit, small_report):
 
 def test_of_two_ways_of_scoring_the_last_is_shown(visit, small_report):
     page = visit(small_report)
-    further = next(iter(FURTHER_SCORES.values()))
-    page.goto(f"{small_report.as_uri()}#scores={PUBLISHED_WAY}&scores={further}")
+    further = next(iter(FURTHER_WAYS.values()))
+    page.goto(f"{small_report.as_uri()}#scores={PUBLISHED}&scores={further}")
     page.locator(".shown", has_text="112 of 112").wait_for()
     assert page.locator(".filter[data-key=scores] .filter-chosen").inner_text() == further
 
@@ -131,16 +130,14 @@ def drawn(page, figure):
 
 
 def compared(small_report, run):
-    return compare(read_cells(small_report.parent / run).cells)
+    return compare(read_results(small_report.parent / run).whole)
 
 
 def test_noise_is_drawn_as_the_comparison_says(visit, small_report):
     page = visit(small_report)
     page.locator("#noise-of").select_option("uci-printed: susy")
     traces = drawn(page, "noise-auc")
-    cells = [
-        cell for cell in compared(small_report, "uci-printed") if (cell.dataset, cell.objective) == ("susy", "auc")
-    ]
+    cells = [cell for cell in compared(small_report, "uci-printed") if (cell.dataset, cell.risk) == ("susy", "auc")]
     for loss in ("hinge", "sigmoid"):
         own = [cell for cell in cells if cell.loss == loss]
         x, y = traces[loss_heading(loss)]
@@ -209,7 +206,7 @@ def test_everything_is_printed(visit, small_report):
 def test_a_data_set_of_one_name_in_two_families(visit, tmp_path):
     for family, pi in (("one", 0.9), ("two", 0.8)):
         scores = {"auc": {"hinge": [100 * pi]}}
-        write_cell(tmp_path / "r", Cell(family=family, dataset="own", pi=pi, pi_prime=0.2, trials=1, scores=scores))
+        write_result(tmp_path / "r", Result(family=family, dataset="own", pi=pi, pi_prime=0.2, trials=1, scores=scores))
     write_report([tmp_path / "r"], tmp_path / "report.html")
     page = visit(tmp_path / "report.html")
     assert page.locator("#noise-of option").all_inner_texts() == ["own (one)", "own (two)"]
@@ -299,12 +296,12 @@ def test_the_keyboard_reaches_every_control(visit, small_report):
 
 def test_a_filter_by_keyboard(visit, small_report):
     page = visit(small_report)
-    page.locator(".filter[data-key=objective] summary").focus()
+    page.locator(".filter[data-key=risk] summary").focus()
     for key in ("Enter", "Tab", "Tab", "Space"):
         page.keyboard.press(key)
     assert counts(page)[0] == 168
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.textContent.trim()") == "Objective AUC"
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Risk AUC"
     assert page.locator(".filter[open]").count() == 0
 
 
@@ -346,8 +343,8 @@ def test_names_with_markup_and_no_published_numbers(visit, tmp_path):
     for pi in (0.9, 0.8):
         scores = {"auc": {loss: [90.0], "sigmoid": [80.0]}}
         curves = {"auc": {loss: [80.0, 90.0]}}
-        cell = Cell(family="mine", dataset=dataset, pi=pi, pi_prime=0.2, trials=1, scores=scores, curves=curves)
-        write_cell(tmp_path / "results", cell)
+        cell = Result(family="mine", dataset=dataset, pi=pi, pi_prime=0.2, trials=1, scores=scores, curves=curves)
+        write_result(tmp_path / "results", cell)
     write_report([tmp_path / "results"], tmp_path / "report.html")
     page = visit(tmp_path / "report.html")
     assert counts(page) == [4, 4]

@@ -55,7 +55,7 @@ def folder(frame, tmp_path_factory):
     """The data as files, and a model fitted to them from the command line."""
     folder = tmp_path_factory.mktemp("tabular")
     frame.to_csv(folder / "data.csv", index=False)
-    result = run("fit", folder / "data.csv", "--label", "churn", "--objective", "auc", "--out", folder / "model",
+    result = run("fit", folder / "data.csv", "--label", "churn", "--risk", "auc", "--out", folder / "model",
                  "--drop", "who", "--pi", "0.9", "--pi-prime", "0.2")  # fmt: skip
     assert result.exit_code == 0, result.output
     (folder / "output.txt").write_text(result.stdout)
@@ -120,12 +120,12 @@ def test_predict_needs_the_columns_of_the_fit(folder, frame, tmp_path):
 
 
 def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
-    """The other objective, from Parquet, with numeric labels, the smaller of them positive, and for programs."""
+    """The other risk, from Parquet, with numeric labels, the smaller of them positive, and for programs."""
     frame = frame.drop(columns=["who", "city"]).assign(
         churn=np.where(frame["churn"] == "yes", 1, 2), income=frame["income"].mask(frame["age"] > 70), times=2.0
     )
     frame.to_parquet(tmp_path / "data.parquet")
-    arguments = ["fit", tmp_path / "data.parquet", "--label", "churn", "--objective", "ber", "--out", tmp_path / "m",
+    arguments = ["fit", tmp_path / "data.parquet", "--label", "churn", "--risk", "ber", "--out", tmp_path / "m",
                  "--positive", "1", "--weight", "times", "--seed", "3", "--json"]  # fmt: skip
     result = run(*arguments)
     assert result.exit_code == 0, result.output
@@ -199,7 +199,8 @@ def test_progress_reaches_the_estimator(frame):
         (["--label", "unit"], "must have two distinct values, got only one class: 'kg'"),
         (["--label", "plan"], "must have two distinct values, got 3 distinct values: 'basic', 'plus', 'pro'"),
         (["--label", "city"], "column 'city', the label, is empty in "),
-        (["--label", "churn", "--objective", "f1"], "the objective must be auc or ber, got 'f1'"),
+        (["--label", "churn", "--risk", "f1"], "the risk must be auc or ber, got 'f1'"),
+        (["--label", "churn", "--objective", "f1"], "the risk must be auc or ber, got 'f1'"),  # its old name
         (["--label", "churn", "--positive", "maybe"], "no label 'maybe' to be positive: the labels are 'no' and 'yes'"),
         (["--label", "churn", "--max-categories", "2"], "column 'plan' has 3 distinct texts (such as 'basic')"),
         (["--label", "churn", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),

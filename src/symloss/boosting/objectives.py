@@ -12,10 +12,10 @@ from torch import Tensor
 
 from symloss.boosting.curvature import largest_curvature, relative_curvature, score_limit
 from symloss.checking import as_real, check_weight, is_positive
+from symloss.functional import RISKS
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise.engine import batch_sums
 
-RISKS = ("ber", "auc")
 _BLOCK = 1 << 15  # points at a time for each thread: temporaries that stay in the cache
 Array = NDArray[np.float32]
 

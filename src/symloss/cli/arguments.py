@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-
+from symloss.functional import RISKS
 from symloss.losses import Loss, get_loss
+from symloss.losses.importing import import_named
 
 
 def listed(names: str) -> list[str]:
@@ -36,13 +35,11 @@ def noise_rate(pair: str) -> tuple[float, float]:
     return pi, pi_prime
 
 
-def objective_names(names: str) -> list[str]:
-    """Return the objectives that are listed."""
-    from symloss.paper.protocol import OBJECTIVES
-
+def risk_names(names: str) -> list[str]:
+    """Return the risks that are listed."""
     for name in listed(names):
-        if name not in OBJECTIVES:
-            raise ValueError(f"--objectives must be of {', '.join(OBJECTIVES)}, got {name!r}")
+        if name not in RISKS:
+            raise ValueError(f"--risks must be of {', '.join(RISKS)}, got {name!r}")
     return listed(names)
 
 
@@ -50,10 +47,8 @@ def find_loss(name: str, parameters: dict[str, float]) -> Loss:
     """Return a built-in loss, or ``package.module:MyLoss``."""
     if ":" not in name:
         return get_loss(name, **parameters)
-    module_name, _, attribute = name.partition(":")
-    sys.path.insert(0, "")  # a module in the working directory, as with python -m
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
+        found = import_named(name)
     except (Exception, SystemExit) as error:  # importing a user's module may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
     try:

@@ -11,8 +11,8 @@ import typer
 from symloss.cli.terminal import new_console, warn_of_damage
 
 if TYPE_CHECKING:
-    from symloss.paper.compare import ComparedCell
-    from symloss.paper.results import Cell, Results
+    from symloss.paper.compare import Cell
+    from symloss.paper.results import Result, Results
 
 
 def compare(
@@ -46,11 +46,12 @@ def compare(
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
     from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.results import PUBLISHED
 
     scored = _scored(scores) if scores else ""
     folders = [read_and_warn(folder) for folder in dict.fromkeys(results)]
-    of_results = [cell.scored(scores) if scores else cell for folder in folders for cell in folder.cells]
-    cells = compare_with_paper(of_results)
+    found = [result for folder in folders for result in folder.whole]
+    cells = compare_with_paper(found, scores or PUBLISHED)
     written = []
     if csv:
         write_whole(csv, comparison_csv(cells))
@@ -68,23 +69,23 @@ def compare(
         from symloss.paper.figures import save_result_figures
         from symloss.paper.image_figures import save_epoch_figures
 
-        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, of_results)]
+        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, cells)]
     if as_json:
         damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
         print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
         return
-    _print_comparison(of_results, cells)
+    _print_comparison(found, cells)
     for path in written:
         print(f"wrote {path}")
 
 
 def _scored(name: str) -> str:
     """Return what other scores of images are."""
-    from symloss.paper.images import FURTHER_SCORES
+    from symloss.paper.images import FURTHER_WAYS
 
-    if name not in FURTHER_SCORES:
-        raise ValueError(f"--scores must be of {', '.join(FURTHER_SCORES)}; got {name}")
-    return FURTHER_SCORES[name]
+    if name not in FURTHER_WAYS:
+        raise ValueError(f"--scores must be of {', '.join(FURTHER_WAYS)}; got {name}")
+    return FURTHER_WAYS[name]
 
 
 def read_and_warn(folder: Path) -> Results:
@@ -96,12 +97,12 @@ def read_and_warn(folder: Path) -> Results:
     return found
 
 
-def _print_comparison(results: list[Cell], cells: list[ComparedCell]) -> None:
+def _print_comparison(results: list[Result], cells: list[Cell]) -> None:
     from symloss.paper.terminal import print_comparison, print_summary
 
     console = new_console()
     print_comparison(cells, console)
     print_summary(cells, console)
-    configurations = {(cell.protocol or "unnamed", cell.trials, cell.seed) for cell in results}
+    configurations = {(result.protocol or "unnamed", result.trials, result.seed) for result in results}
     for protocol, trials, seed in sorted(configurations):
         print(f"protocol {protocol}, {trials} trials, seed {seed}")

@@ -21,7 +21,9 @@ def fit(
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
     label: Annotated[str, typer.Option(help="The column of labels, of two values.", metavar="COLUMN")],
     out: Annotated[Path, typer.Option(help="Folder of the model.", metavar="FOLDER")],
-    objective: Annotated[str, typer.Option(help="auc: rank well; ber: classify well.", metavar="auc|ber")] = "auc",
+    risk: Annotated[
+        str, typer.Option("--risk", "--objective", help="auc: rank well; ber: classify well.", metavar="auc|ber")
+    ] = "auc",
     positive: Annotated[
         str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
     ] = None,
@@ -43,7 +45,7 @@ def fit(
     Columns of text are one-hot encoded. Models are chosen on the labels given, which needs no knowledge of the noise;
     with --pi and --pi-prime, the score on clean labels is estimated too.
 
-    Example: [bold]symloss fit data.csv --label churn --objective auc --out model[/bold]
+    Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.persistence import check_replaceable
     from symloss.tabular import fit_table, read_table
@@ -58,7 +60,7 @@ def fit(
     frame = read_table(data, text=[label])
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, objective=objective, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
+            frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
             max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
         )  # fmt: skip
     written = fitted.model.save(out, scores_png(fitted))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.arguments import check_device, find_loss, listed, noise_rate, objective_names
+from symloss.cli.arguments import check_device, find_loss, listed, noise_rate, risk_names
 from symloss.cli.compare import read_and_warn
 from symloss.cli.terminal import follow, new_console
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from symloss.paper.runner import Outcome, Progress
+
+
+Risks = Annotated[str, typer.Option("--risks", "--objectives", help="Risks to minimize.", metavar="NAME,...")]
 
 
 reproduce = typer.Typer(
@@ -36,7 +39,7 @@ def reproduce_uci(
         list[str] | None,
         typer.Option(help="A noise rate pi,pi'; may be repeated.", metavar="PI,PI'", show_default="the paper's four"),
     ] = None,
-    objectives: Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")] = "ber,auc",
+    risks: Risks = "ber,auc",
     losses: Annotated[
         str | None,
         typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
@@ -72,17 +75,17 @@ def reproduce_uci(
     """
     from symloss.machines import cluster
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
-    from symloss.paper.runner import run, uci_cells
+    from symloss.paper.runner import run, uci_configurations
 
     names = listed(datasets) if datasets is not None else UCI_DATASETS
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
     check_device(device)
-    risks = objective_names(objectives)
-    cells = uci_cells(names, noises, trials, protocol, seed)
+    named = risk_names(risks)
+    wanted = uci_configurations(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
     with cluster(backend, scheduler_address, jobs):
-        _finish(folder, lambda _: run(folder, cells, chosen, risks, device=device, download=download), len(cells))
+        _finish(folder, lambda _: run(folder, wanted, chosen, named, device=device, download=download), len(wanted))
 
 
 ImageNoise = Annotated[
@@ -95,9 +98,6 @@ ImageLosses = Annotated[
     str | None,
     typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
 ]
-
-
-Objectives = Annotated[str, typer.Option(help="Risks to minimise.", metavar="NAME,...")]
 
 
 ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
@@ -119,7 +119,7 @@ def reproduce_cifar10(
         typer.Option(help="Classes to tell airplanes from.", metavar="NAME,...", show_default="all nine"),
     ] = None,
     noise: ImageNoise = None,
-    objectives: Objectives = "ber,auc",
+    risks: Risks = "ber,auc",
     losses: ImageLosses = None,
     trials: ImageTrials = 10,
     device: ImageDevice = "cuda",
@@ -134,13 +134,13 @@ def reproduce_cifar10(
     from symloss.paper.protocol import CIFAR10_PAIRS
 
     names = listed(pairs) if pairs is not None else CIFAR10_PAIRS
-    _reproduce_images("cifar10", names, noise, objectives, losses, trials, device, seed, download, out)
+    _reproduce_images("cifar10", names, noise, risks, losses, trials, device, seed, download, out)
 
 
 @reproduce.command("mnist")
 def reproduce_mnist(
     noise: ImageNoise = None,
-    objectives: Objectives = "ber,auc",
+    risks: Risks = "ber,auc",
     losses: ImageLosses = None,
     trials: ImageTrials = 10,
     device: ImageDevice = "cuda",
@@ -152,14 +152,14 @@ def reproduce_mnist(
 
     Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
     """
-    _reproduce_images("mnist", [], noise, objectives, losses, trials, device, seed, download, out)
+    _reproduce_images("mnist", [], noise, risks, losses, trials, device, seed, download, out)
 
 
 def _reproduce_images(
     family: str,
     pairs: Sequence[str],
     noise: list[str] | None,
-    objectives: str,
+    risks: str,
     losses: str | None,
     trials: int,
     device: str,
@@ -168,14 +168,14 @@ def _reproduce_images(
     folder: Path,
 ) -> None:
     from symloss.paper.protocol import LOSSES, NOISES
-    from symloss.paper.runner import image_cells, run
+    from symloss.paper.runner import image_configurations, run
 
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
-    cells = image_cells(family, pairs, noises, trials, seed)
-    names = objective_names(objectives)
+    wanted = image_configurations(family, pairs, noises, trials, seed)
+    named = risk_names(risks)
     check_device(device)
-    _finish(folder, lambda progress: run(folder, cells, chosen, names, 1, device, download, progress), len(cells))
+    _finish(folder, lambda progress: run(folder, wanted, chosen, named, 1, device, download, progress), len(wanted))
 
 
 def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:
@@ -185,7 +185,7 @@ def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total:
         from symloss.paper.compare import compare as compare_with_paper
         from symloss.paper.terminal import print_summary
 
-        print_summary(compare_with_paper(read_and_warn(folder).cells), new_console())
+        print_summary(compare_with_paper(read_and_warn(folder).whole), new_console())
         print(f"all tables: symloss compare {folder}")
     if failed:
         raise typer.Exit(1)

@@ -53,21 +53,6 @@ def load_class(name: str, download: bool = True) -> tuple[Bytes, Bytes]:
     return images[:TRAINING], images[TRAINING:]
 
 
-def write_class(name: str, folder: Path, download: bool = True) -> Path:
-    """Write the file of a class into a folder for ``SYMLOSS_DATA``, and return its path.
-
-    Examples
-    --------
-    >>> write_class("horse", Path("data"))  # doctest: +SKIP
-    PosixPath('data/cifar-10-classes/horse.bin')
-    """
-    path = folder / FOLDER / f"{name}.bin"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _official(name, download).tofile(path)
-    verify(path, _file(name), str(path))
-    return path
-
-
 def _official(name: str, download: bool) -> Bytes:
     label = CLASSES.index(name)
     batches = [np.fromfile(path, np.uint8).reshape(-1, CIFAR_RECORD) for path in _paths(download)]
@@ -82,4 +67,4 @@ def _file(name: str) -> DataFile:
     return DataFile(f"{FOLDER}/{name}.bin", (Known(_DIGESTS[name], 6000 * CIFAR_RECORD),))
 
 
-__all__ = ["CLASSES", "load_class", "write_class"]
+__all__ = ["CLASSES", "load_class"]

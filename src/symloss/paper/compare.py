@@ -7,24 +7,29 @@ import io
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Any
 
+from symloss.functional import RISKS
 from symloss.losses import list_losses
 from symloss.paper.boldface import boldface
 from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, find_published, published_cells
-from symloss.paper.results import OBJECTIVES, Cell
+from symloss.paper.results import PUBLISHED, Result, Scored
+
+_FILE_WORDS = {"risk": "objective"}  # what CSV and JSON files call it
+_COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
+            "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
 
 
 @dataclass(frozen=True)
-class ComparedCell:
-    """One loss on one data set at one noise rate: ours, and the paper's where it has the cell.
+class Cell:
+    """A cell of the paper's tables, one loss and risk on one data set at one noise rate: ours, and the paper's.
 
     Parameters
     ----------
-    family, dataset, objective, pi, pi_prime, loss
+    family, dataset, risk, pi, pi_prime, loss
         Which cell it is.
     mean, se : float
         Ours; ``se`` is None after a single trial.
@@ -32,18 +37,24 @@ class ComparedCell:
     bold : bool
         Whether ours is in boldface, among all losses of the row.
     paper_mean, paper_se, paper_bold
-        The paper's, or None.
+        The paper's, or None where it has no such cell.
+    scores : tuple of float
+        The score of every trial.
+    curve, curve_errors : tuple of float
+        The mean score after each epoch, and its standard errors, where they were recorded.
+    number : int
+        Its place among all cells of a report.
 
     Examples
     --------
-    >>> cell = ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
+    >>> cell = Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
     >>> round(cell.difference, 3), round(cell.z, 3)
     (0.4, 0.705)
     """
 
     family: str
     dataset: str
-    objective: str
+    risk: str
     pi: float
     pi_prime: float
     loss: str
@@ -54,6 +65,10 @@ class ComparedCell:
     paper_mean: float | None = None
     paper_se: float | None = None
     paper_bold: bool | None = None
+    scores: tuple[float, ...] = ()
+    curve: tuple[float, ...] = ()
+    curve_errors: tuple[float, ...] = ()
+    number: int = 0
 
     @property
     def difference(self) -> float | None:
@@ -74,29 +89,29 @@ class ComparedCell:
     @property
     def row(self) -> tuple[str, str, str, float, float]:
         """The row of a table that the cell is in."""
-        return self.family, self.dataset, self.objective, self.pi, self.pi_prime
+        return self.family, self.dataset, self.risk, self.pi, self.pi_prime
 
 
-def compare(results: Iterable[Cell]) -> list[ComparedCell]:
+def compare(results: Iterable[Result], way: str = PUBLISHED) -> list[Cell]:
     """Put results beside the paper's, in the paper's order; other data sets and losses come last.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    way : str
+        How ours are scored, such as ``dropout_off``; all results must be scored so.
 
     Examples
     --------
     >>> scores = {"auc": {"sigmoid": [90.0, 91.0], "ramp": [88.0, 90.0]}}
-    >>> result = Cell(family="uci", dataset="twonorm", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> result = Result(family="uci", dataset="twonorm", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
     >>> for cell in compare([result]):
     ...     print(cell.loss, cell.mean, cell.bold, cell.paper_mean)
     sigmoid 90.5 True 98.0
     ramp 89.0 True None
     """
-    compared = [
-        cell
-        for result in results
-        for objective in OBJECTIVES
-        if objective in result.scores
-        for cell in _compared_row(result, objective)
-    ]
-    return sorted(compared, key=_order)
+    cells = [cell for result in results for risk in RISKS for cell in _row(result, result.scored(way), risk)]
+    return sorted(cells, key=_order)
 
 
 @dataclass(frozen=True)
@@ -121,7 +136,7 @@ class Summary:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> summary = summarise(cells)
     >>> summary.compared, round(summary.rms_difference, 3), summary.share_z_below_1
     (1, 0.4, 1.0)
@@ -150,7 +165,7 @@ class Summary:
         }
 
 
-def summarise(cells: Sequence[ComparedCell]) -> Summary:
+def summarise(cells: Sequence[Cell]) -> Summary:
     """Return how well compared cells agree with the paper.
 
     Examples
@@ -180,19 +195,19 @@ def summarise(cells: Sequence[ComparedCell]) -> Summary:
     )
 
 
-def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summary]]:
-    """Return the summaries of all cells and of each family, objective and noise rate.
+def summarise_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
+    """Return the summaries of all cells and of each family, risk and noise rate.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> {part: list(summaries) for part, summaries in summarise_parts(cells).items()}
-    {'all': ['all'], 'family': ['uci'], 'objective': ['ber'], 'noise': ['(1.0, 0.0)']}
+    {'all': ['all'], 'family': ['uci'], 'risk': ['ber'], 'noise': ['(1.0, 0.0)']}
     """
-    parts: dict[str, Callable[[ComparedCell], str]] = {
+    parts: dict[str, Callable[[Cell], str]] = {
         "all": lambda _: "all",
         "family": lambda cell: cell.family,
-        "objective": lambda cell: cell.objective,
+        "risk": lambda cell: cell.risk,
         "noise": lambda cell: noise_text(cell.pi, cell.pi_prime),
     }
     return {
@@ -203,12 +218,12 @@ def summarise_parts(cells: Sequence[ComparedCell]) -> dict[str, dict[str, Summar
     }
 
 
-def summary_json(cells: Sequence[ComparedCell]) -> dict[str, Any]:
-    """Return the summary as plain data: that of all cells, and below it those of families, objectives and noise rates.
+def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return the summary as plain data: that of all cells, and below it those of families, risks and noise rates.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> summary = summary_json(cells)
     >>> summary["rms_difference"], summary["by_family"]["uci"]["share_z_below_1"]
     (0.4, 1.0)
@@ -216,31 +231,31 @@ def summary_json(cells: Sequence[ComparedCell]) -> dict[str, Any]:
     parts = summarise_parts(cells)
     parts.pop("all")
     return summarise(cells).to_dict() | {
-        f"by_{part}": {name: summary.to_dict() for name, summary in summaries.items()}
+        f"by_{_FILE_WORDS.get(part, part)}": {name: summary.to_dict() for name, summary in summaries.items()}
         for part, summaries in parts.items()
     }
 
 
-def comparison_csv(cells: Sequence[ComparedCell]) -> str:
+def comparison_csv(cells: Sequence[Cell]) -> str:
     """Return the cells as CSV, one row each; what does not exist is empty, boldface is 1 or 0.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1.0, 0.0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1.0, 0.0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> print(comparison_csv(cells), end="")
     family,dataset,objective,pi,pi_prime,loss,mean,se,trials,bold,paper_mean,paper_se,paper_bold,difference,z
     uci,susy,ber,1.0,0.0,hinge,77.9,0.4,20,1,77.5,0.4,1,0.4,0.7053
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*(key.name for key in fields(ComparedCell)), "difference", "z"])
+    writer.writerow(_FILE_WORDS.get(name, name) for name in _COLUMNS)
     for cell in cells:
-        writer.writerow(map(_csv_value, (*astuple(cell), cell.difference, cell.z)))
+        writer.writerow(_csv_value(getattr(cell, name)) for name in _COLUMNS)
     return stream.getvalue()
 
 
-def rows_of(cells: Sequence[ComparedCell]) -> list[list[ComparedCell]]:
-    """Return the cells in rows: those of one data set, objective and noise rate.
+def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Return the cells in rows: those of one data set, risk and noise rate.
 
     Examples
     --------
@@ -273,26 +288,30 @@ def loss_order(loss: str) -> tuple[int, str]:
     return (known.index(loss) if loss in known else len(known), loss)
 
 
-def _compared_row(result: Cell, objective: str) -> list[ComparedCell]:
-    losses = result.scores[objective]
+def _row(result: Result, scored: Scored, risk: str) -> list[Cell]:
+    losses = scored.scores.get(risk, {})
+    if not losses:
+        return []
     means = [statistics.fmean(values) for values in losses.values()]
     errors = [_standard_error(values) for values in losses.values()]
+    curves, curve_errors = (of.get(risk, {}) for of in (scored.curves, scored.errors))
     row = []
     for loss, mean, error, bold in zip(losses, means, errors, boldface(means, errors, result.trials), strict=True):
-        paper = find_published(result.family, result.dataset, objective, result.pi, result.pi_prime, loss)
+        place = (result.family, result.dataset, risk, result.pi, result.pi_prime, loss)
+        paper = find_published(*place)
         row.append(
-            ComparedCell(
-                result.family,
-                result.dataset,
-                objective,
-                result.pi,
-                result.pi_prime,
-                loss,
+            Cell(
+                *place,
                 mean,
                 error,
                 result.trials,
                 bold,
-                *((paper.mean, paper.se, paper.bold) if paper else ()),
+                paper.mean if paper else None,
+                paper.se if paper else None,
+                paper.bold if paper else None,
+                scores=tuple(losses[loss]),
+                curve=tuple(curves.get(loss, ())),
+                curve_errors=tuple(curve_errors.get(loss, ())),
             )
         )
     return row
@@ -302,7 +321,7 @@ def _standard_error(scores: Sequence[float]) -> float | None:
     return statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None
 
 
-def _as_in_the_paper(row: Sequence[ComparedCell]) -> list[ComparedCell]:
+def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:
     """Return a row's cells of the paper's losses, boldface decided among them; nothing if one is missing."""
     cells = [cell for cell in row if cell.paper_mean is not None]
     if {cell.loss for cell in cells} != LOSSES.keys():
@@ -311,13 +330,13 @@ def _as_in_the_paper(row: Sequence[ComparedCell]) -> list[ComparedCell]:
     return [replace(cell, bold=ours) for cell, ours in zip(cells, bold, strict=True)]
 
 
-def _order(cell: ComparedCell) -> tuple[Any, ...]:
+def _order(cell: Cell) -> tuple[Any, ...]:
     """The paper's order: its families, data sets and losses first."""
     families, datasets = _known()
     return (
         families.index(cell.family) if cell.family in families else len(families),
         cell.family,
-        OBJECTIVES.index(cell.objective),
+        RISKS.index(cell.risk),
         cell.pi_prime - cell.pi,
         -cell.pi,
         datasets.index(cell.dataset) if cell.dataset in datasets else len(datasets),

@@ -1,11 +1,10 @@
-"""One cell of the paper's tables: a data set and a noise, every loss and objective, over all trials."""
+"""The trials of a data set at a noise rate: every loss and risk, trained on corrupted draws, scored on clean points."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,49 +13,23 @@ from torch import Tensor
 
 from symloss import metrics
 from symloss.corruption import contaminated_split
+from symloss.functional import RISKS
 from symloss.losses import CallableLoss, Loss, get_loss, list_losses
-from symloss.paper.protocol import LOSSES, MATCHED, OBJECTIVES, TRIALS, Settings
-from symloss.paper.training import Objective, train
+from symloss.paper.protocol import LOSSES, MATCHED, TRIALS, Settings
+from symloss.paper.results import Scores
+from symloss.paper.training import Risk, train
 from symloss.threads import one_thread
-
-Scores = dict[str, dict[str, list[float]]]
-
-
-@dataclass(frozen=True)
-class CellScores:
-    """What the trials of a cell scored, 0 to 100.
-
-    Parameters
-    ----------
-    scores : dict
-        ``scores[objective][loss]``: every trial's score, as published.
-    curves : dict
-        Of the same, the mean after each epoch, where it is recorded.
-    further_scores, further_curves : dict of dicts
-        The like by other names: scored in another way, such as ``dropout_off``.
-
-    Examples
-    --------
-    >>> CellScores({"auc": {"sigmoid": [98.0, 97.5]}}).curves
-    {}
-    """
-
-    scores: Scores
-    curves: Scores = field(default_factory=dict)
-    further_scores: dict[str, Scores] = field(default_factory=dict)
-    further_curves: dict[str, Scores] = field(default_factory=dict)
-
 
 _METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
 
 
-def run_cell(
+def run_trials(
     X: Any,
     y: Any,
     pi: float,
     pi_prime: float,
     losses: Sequence[Loss] = LOSSES,
-    objectives: Sequence[str] = OBJECTIVES,
+    risks: Sequence[str] = RISKS,
     trials: int = TRIALS,
     settings: Settings = MATCHED,
     seed: int = 0,
@@ -73,10 +46,10 @@ def run_cell(
         Share of clean positives among the corrupted positives and among the corrupted negatives.
     losses : sequence of Loss
         Losses with different names, built in or your own.
-    objectives : sequence of {"ber", "auc"}
+    risks : sequence of {"ber", "auc"}
         Risks to minimise.
     trials : int
-        Number of draws; all losses and objectives share a draw, its initial weights and its batches.
+        Number of draws; all losses and risks share a draw, its initial weights and its batches.
     settings : Settings
         How to train.
     seed : int
@@ -88,7 +61,7 @@ def run_cell(
     Returns
     -------
     dict
-        ``{objective: {loss name: [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0 to
+        ``{risk: {loss name: [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0 to
         100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
 
     Examples
@@ -98,7 +71,7 @@ def run_cell(
     >>> y = np.repeat([1, -1], 1000)
     >>> X = y[:, None] + rng.normal(size=(2000, 5))
     >>> quick = Settings(epochs=2)
-    >>> scores = run_cell(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
+    >>> scores = run_trials(X, y, 0.8, 0.3, [Sigmoid(), Unhinged()], ["auc"], trials=1, settings=quick)
     >>> {name: [round(score) for score in found] for name, found in scores["auc"].items()}
     {'sigmoid': [99], 'unhinged': [99]}
     """
@@ -108,22 +81,23 @@ def run_cell(
     if np.ndim(X) != 2 or not np.isfinite(np.asarray(X, dtype=np.float64)).all():
         what = "of shape " + str(np.shape(X)) if np.ndim(X) != 2 else "with NaN or infinity"
         raise ValueError(f"X must be a table (n, d) of finite numbers, got one {what}")
-    goals = [Objective(objective, loss) for objective in objectives for loss in losses]
-    found: Scores = {objective: {name: [] for name in names} for objective in objectives}
+    risks_of_losses = [Risk(risk, loss) for risk in risks for loss in losses]
+    found: dict[str, dict[str, list[float]]] = {risk: {name: [] for name in names} for risk in risks}
     drawn = [
         _draw(X, y, pi, pi_prime, settings, trial_seeds(seed, name, pi, pi_prime, trial)) for trial in range(trials)
     ]
     on = torch.device(device)
     with one_thread() if on.type == "cpu" else nullcontext():
-        for goal, of_trials in zip(goals, _test_scores(drawn, goals, settings, on), strict=True):
-            found[goal.risk][label(goal.loss)] = [
-                _score(goal.risk, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
+        of_risks = _test_scores(drawn, risks_of_losses, settings, on)
+        for risk_of_loss, of_trials in zip(risks_of_losses, of_risks, strict=True):
+            found[risk_of_loss.name][label(risk_of_loss.loss)] = [
+                _score(risk_of_loss.name, scores, trial.y_test) for scores, trial in zip(of_trials, drawn, strict=True)
             ]
     return found
 
 
-def _score(objective: str, scores: Tensor, y_test: Tensor) -> float:
-    return math.nan if scores.isnan().any() else 100 * _METRICS[objective](scores, y_test)
+def _score(risk: str, scores: Tensor, y_test: Tensor) -> float:
+    return math.nan if scores.isnan().any() else 100 * _METRICS[risk](scores, y_test)
 
 
 def label(loss: Loss) -> str:
@@ -203,14 +177,14 @@ def standardised(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
 
 
 def _test_scores(
-    drawn: Sequence[_Trial], goals: Sequence[Objective], settings: Settings, device: torch.device
+    drawn: Sequence[_Trial], risks: Sequence[Risk], settings: Settings, device: torch.device
 ) -> list[Tensor]:
-    """Train, and return the scores (trials, test points) for each objective."""
+    """Train, and return the scores (trials, test points) for each risk."""
     X_train, y_train, X_test, _ = (torch.stack(part).to(device) for part in list(zip(*drawn, strict=True))[:4])
     stack = train(
         X_train,
         y_train,
-        goals,
+        risks,
         [trial.random_state for trial in drawn],
         hidden_units=settings.hidden_units,
         epochs=settings.epochs,
@@ -220,7 +194,7 @@ def _test_scores(
     )
     models = [slice(first, first + len(drawn)) for first in range(0, len(stack), len(drawn))]
     with torch.no_grad():
-        return [stack(X_test, of_objective).cpu() for of_objective in models]
+        return [stack(X_test, of_risk).cpu() for of_risk in models]
 
 
-__all__ = ["CellScores", "label", "run_cell", "standardised"]
+__all__ = ["label", "run_trials", "standardised"]

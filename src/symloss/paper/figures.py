@@ -12,7 +12,7 @@ import torch
 
 from symloss.drawing import COLORS, DASHES, Style, add_legend, loss_styles, save_all, styled
 from symloss.losses import BarrierHinge, Loss, get_loss
-from symloss.paper.compare import ComparedCell, loss_order, noise_text, summarise
+from symloss.paper.compare import Cell, loss_order, noise_text, summarise
 from symloss.paper.score_tables import SCORES, loss_heading
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def save_figures(directory: Path) -> list[Path]:
     return save_all(directory, {"figure1": figure_1(), "figure2": figure_2(), "figure3": figure_3()})
 
 
-def figure_4(cells: Sequence[ComparedCell]) -> Figure:
+def figure_4(cells: Sequence[Cell]) -> Figure:
     """Draw figure 4: mean balanced accuracy and AUC against noise, two panels a data set.
 
     Lines are ours, with bars of one standard error; crosses are the paper's. One family at a time: cells of several
@@ -93,20 +93,18 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> cells = [Cell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
     >>> [axes.get_title() for axes in figure_4(cells).axes]
     ['susy']
     """
     styles = styles_of(cell.loss for cell in cells)
 
-    def draw(axes: Axes, dataset: str, objective: str) -> None:
-        draw_against_noise(
-            axes, [cell for cell in cells if (cell.dataset, cell.objective) == (dataset, objective)], styles
-        )
+    def draw(axes: Axes, dataset: str, risk: str) -> None:
+        draw_against_noise(axes, [cell for cell in cells if (cell.dataset, cell.risk) == (dataset, risk)], styles)
 
     return panels(
         list(dict.fromkeys(cell.dataset for cell in cells)),
-        [objective for objective in SCORES if any(cell.objective == objective for cell in cells)],
+        [risk for risk in SCORES if any(cell.risk == risk for cell in cells)],
         draw,
         "noise: π above, π' below",
         styles,
@@ -116,62 +114,62 @@ def figure_4(cells: Sequence[ComparedCell]) -> Figure:
 
 def panels(
     datasets: Sequence[str],
-    objectives: Sequence[str],
+    risks: Sequence[str],
     draw: Callable[[Axes, str, str], None],
     below: str,
     styles: dict[str, Style],
     crosses: bool,
 ) -> Figure:
-    """Draw a panel for each data set and objective, up to five data sets side by side, objectives below each other.
+    """Draw a panel for each data set and risk, up to five data sets side by side, risks below each other.
 
     Examples
     --------
-    >>> figure = panels(["susy"], ["ber", "auc"], lambda axes, dataset, objective: None, "noise", {}, crosses=False)
+    >>> figure = panels(["susy"], ["ber", "auc"], lambda axes, dataset, risk: None, "noise", {}, crosses=False)
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['Balanced accuracy', 'AUC']
     """
     columns = min(len(datasets), 5)
     bands = -(-len(datasets) // columns)
     with styled() as new_figure:
-        figure = new_figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(objectives) + 0.4), layout="constrained")
-        grid = figure.add_gridspec(bands * len(objectives), columns)
+        figure = new_figure(figsize=(2.4 * columns + 1.6, 2.1 * bands * len(risks) + 0.4), layout="constrained")
+        grid = figure.add_gridspec(bands * len(risks), columns)
         for index, dataset in enumerate(datasets):
             band, column = divmod(index, columns)
-            for line, objective in enumerate(objectives):
-                axes = figure.add_subplot(grid[band * len(objectives) + line, column])
-                draw(axes, dataset, objective)
+            for line, risk in enumerate(risks):
+                axes = figure.add_subplot(grid[band * len(risks) + line, column])
+                draw(axes, dataset, risk)
                 if line == 0:
                     axes.set_title(dataset)
-                if line < len(objectives) - 1:
+                if line < len(risks) - 1:
                     axes.tick_params(labelbottom=False)
                 if column == 0:
-                    axes.set_ylabel(SCORES[objective])
+                    axes.set_ylabel(SCORES[risk])
         figure.supxlabel(below, fontsize="medium")
         add_legend(figure, legend_of(styles, crosses))
     return figure
 
 
-def scatter(cells: Sequence[ComparedCell]) -> Figure:
-    """Draw our means against the paper's, and below that the difference; a column for each objective.
+def scatter(cells: Sequence[Cell]) -> Figure:
+    """Draw our means against the paper's, and below that the difference; a column for each risk.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> [axes.get_title() for axes in scatter(cells).axes]
     ['Balanced accuracy: 1 cell, rms 0.40', '']
     """
     compared = [cell for cell in cells if cell.paper_mean is not None]
-    objectives = [objective for objective in SCORES if any(cell.objective == objective for cell in compared)]
-    if not objectives:
+    risks = [risk for risk in SCORES if any(cell.risk == risk for cell in compared)]
+    if not risks:
         raise ValueError("nothing to draw: the paper has none of these cells")
     styles = styles_of(cell.loss for cell in compared)
     with styled() as new_figure:
-        figure = new_figure(figsize=(4.4 * len(objectives) + 1.4, 6.6), layout="constrained")
-        grid = figure.subplots(2, len(objectives), squeeze=False, sharex="col", height_ratios=(2, 1))
-        for objective, means, differences in zip(objectives, *grid, strict=True):
-            chosen = [cell for cell in compared if cell.objective == objective]
+        figure = new_figure(figsize=(4.4 * len(risks) + 1.4, 6.6), layout="constrained")
+        grid = figure.subplots(2, len(risks), squeeze=False, sharex="col", height_ratios=(2, 1))
+        for risk, means, differences in zip(risks, *grid, strict=True):
+            chosen = [cell for cell in compared if cell.risk == risk]
             number = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
-            means.set_title(f"{SCORES[objective]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
+            means.set_title(f"{SCORES[risk]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
             _draw_against_paper(means, chosen, [cell.mean for cell in chosen], styles)
             means.axline((chosen[0].mean, chosen[0].mean), slope=1, color="#555555", linewidth=0.8)
             _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen], styles)
@@ -183,13 +181,13 @@ def scatter(cells: Sequence[ComparedCell]) -> Figure:
     return figure
 
 
-def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[Path]:
+def save_result_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
     """Write the figures of results, each as PNG and PDF: figure 4, the same of other families, and the scatter plot.
 
     Examples
     --------
     >>> import tempfile
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in save_result_figures(Path(folder), cells)]
     ['figure4.png', 'figure4.pdf', 'ours_against_paper.png', 'ours_against_paper.pdf']
@@ -203,14 +201,14 @@ def save_result_figures(directory: Path, cells: Sequence[ComparedCell]) -> list[
     return save_all(directory, drawn)
 
 
-def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[str, Style]) -> None:
-    """Draw the means of one data set and objective, with bars of a standard error, and crosses for the paper's.
+def draw_against_noise(axes: Axes, cells: Sequence[Cell], styles: dict[str, Style]) -> None:
+    """Draw the means of one data set and risk, with bars of a standard error, and crosses for the paper's.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().add_subplot()
-    >>> cells = [ComparedCell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
+    >>> cells = [Cell("uci", "susy", "ber", pi, 0, "hinge", 77.9, 0.4, 20, True) for pi in (1, 0.9)]
     >>> draw_against_noise(axes, cells, styles_of(["hinge"]))
     >>> len(axes.containers)
     1
@@ -233,9 +231,7 @@ def draw_against_noise(axes: Axes, cells: Sequence[ComparedCell], styles: dict[s
     axes.set_xlim(-0.3, max(len(noises) - 0.7, 0.3))
 
 
-def _draw_against_paper(
-    axes: Axes, cells: Sequence[ComparedCell], heights: Sequence[float], styles: dict[str, Style]
-) -> None:
+def _draw_against_paper(axes: Axes, cells: Sequence[Cell], heights: Sequence[float], styles: dict[str, Style]) -> None:
     for loss, style in styles.items():
         chosen = [(cell, height) for cell, height in zip(cells, heights, strict=True) if cell.loss == loss]
         axes.errorbar(

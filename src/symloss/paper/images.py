@@ -1,4 +1,4 @@
-"""One cell of the MNIST and CIFAR-10 experiments: two classes and a noise, every loss and objective, all trials."""
+"""The trials of the MNIST and CIFAR-10 experiments: two classes at a noise rate, every loss and risk."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.corruption import contaminate
+from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.pairwise import pairwise_risk
-from symloss.paper.convolutional import Architecture, Training, train_networks
-from symloss.paper.experiment import CellScores, Scores, label, trial_seeds
-from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, OBJECTIVES, ImageSettings
-from symloss.paper.training import Objective
+from symloss.paper.convolutional import Architecture, TrainingSettings, train_networks
+from symloss.paper.experiment import label, trial_seeds
+from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, ImageSettings
+from symloss.paper.results import PUBLISHED, Scored, Scores
+from symloss.paper.training import Risk
 
-# Beside those as published: dropout on, last epoch.
-FURTHER_SCORES = {
+# The ways of scoring beside the published one: dropout on, last epoch.
+FURTHER_WAYS = {
     "dropout_off": "dropout off, last epoch",
     "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
 }
@@ -70,13 +72,13 @@ def load_images(family: str, dataset: str, download: bool = True) -> Images:
     return Images(*parts)
 
 
-def run_image_cell(
+def run_image_trials(
     images: Images,
     pi: float,
     pi_prime: float,
     settings: ImageSettings,
     losses: Sequence[Loss] = LOSSES,
-    objectives: Sequence[str] = OBJECTIVES,
+    risks: Sequence[str] = RISKS,
     trials: int = IMAGE_TRIALS,
     seed: int = 0,
     name: str = "",
@@ -86,29 +88,29 @@ def run_image_cell(
     kernels: bool | None = None,
     dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
-) -> CellScores:
+) -> dict[str, Scored]:
     """Train networks on corrupted draws of images, and return their scores on the clean test images.
 
-    Parameters are those of `symloss.paper.experiment.run_cell`; ``architecture`` is another network than the paper's,
+    Parameters are those of `symloss.paper.experiment.run_trials`; ``architecture`` is another network than the paper's,
     and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's
     draw, initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
     together, also on how many trials there are.
 
     Returns
     -------
-    CellScores
-        The scores are after the last epoch, with dropout on, as published. Further scores: ``dropout_off``, the same
-        with dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
-        `choose_epochs`; ``epoch``, which one that is, the mean of two. Further curves: ``dropout_off``; ``corrupted``,
-        the score on the corrupted labels that choose; ``se`` and ``dropout_off_se``, standard errors of the means.
+    dict of Scored
+        By the way of scoring: ``as published``, after the last epoch with dropout on; ``dropout_off``, the same with
+        dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
+        `choose_epochs`, without a curve. Beside these, ``epoch`` holds which epoch that is, the mean of two, and
+        ``corrupted`` the curve of the score on the corrupted labels that choose.
 
     Examples
     --------
     >>> y = np.repeat([1, -1], 30)
     >>> pixels = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8)
     >>> settings, small = ImageSettings(10, 10, epochs=2, mean=(0.0,), sd=(1.0,)), Architecture(1, 16, 2, 3, 8, 4)
-    >>> found = run_image_cell(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
-    >>> len(found.scores["auc"]["sigmoid"]), len(found.curves["auc"]["sigmoid"])
+    >>> found = run_image_trials(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
+    >>> len(found[PUBLISHED].scores["auc"]["sigmoid"]), len(found["dropout_off"].curves["auc"]["sigmoid"])
     (3, 2)
     """
     sizes = architecture or Architecture(images.train.shape[1], images.train.shape[2], dropout=settings.dropout)
@@ -131,16 +133,16 @@ def run_image_cell(
         ),
         strict=True,
     ))  # fmt: skip
-    goals = [Objective(objective, loss) for objective in objectives for loss in losses]
+    risks_of_losses = [Risk(risk, loss) for risk in risks for loss in losses]
     trained = train_networks(
         images.train.to(device),
         rows,
         y,
         images.test.to(device),
-        goals,
+        risks_of_losses,
         [of_training for _, of_training, _ in generators],
         sizes,
-        Training(
+        TrainingSettings(
             settings.epochs,
             settings.batch_size,
             settings.balanced,
@@ -154,7 +156,7 @@ def run_image_cell(
         progress=progress,
     )
     folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]
-    return _summary(trained.scores, images.y_test, folds, goals)
+    return _summary(trained.scores, images.y_test, folds, risks_of_losses)
 
 
 class Half(NamedTuple):
@@ -229,32 +231,33 @@ def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) 
 
 
 def _summary(
-    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
-) -> CellScores:
-    """Return the scores of a training's test scores (2, epochs, objectives, trials, n_test), dropout off and on."""
-    off, on = (_by_goal(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], goals) for part in found)
-    chosen, epoch, corrupted = choose_epochs(found[0], folds, goals)
+    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
+) -> dict[str, Scored]:
+    """Return the scores of a training's test scores (2, epochs, risks, trials, n_test), dropout off and on."""
+    off, on = (_by_risk(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], risks) for part in found)
+    chosen, epoch, corrupted = choose_epochs(found[0], folds, risks)
 
     def trials(values: Tensor) -> Scores:
-        return _named(values, goals)
+        return _named(values, risks)
 
     def mean(values: Tensor) -> Scores:
-        return _named(values.nan_to_num(50.0).mean(2).T, goals)
+        return _named(values.nan_to_num(50.0).mean(2).T, risks)
 
     def error(values: Tensor) -> Scores:
         trials = values.shape[2]
-        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, goals)
+        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, risks)
 
-    return CellScores(
-        trials(on[-1]),
-        mean(on),
-        {"dropout_off": trials(off[-1]), "chosen_epoch": trials(chosen), "epoch": trials(epoch)},
-        {"dropout_off": mean(off), "corrupted": mean(corrupted), "se": error(on), "dropout_off_se": error(off)},
-    )
+    return {
+        PUBLISHED: Scored(scores=trials(on[-1]), curves=mean(on), errors=error(on)),
+        "dropout_off": Scored(scores=trials(off[-1]), curves=mean(off), errors=error(off)),
+        "chosen_epoch": Scored(scores=trials(chosen)),
+        "epoch": Scored(scores=trials(epoch)),
+        "corrupted": Scored(curves=mean(corrupted)),
+    }
 
 
 def choose_epochs(
-    scores: Tensor, folds: Sequence[tuple[Half, Half]], goals: Sequence[Objective]
+    scores: Tensor, folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
@@ -263,15 +266,15 @@ def choose_epochs(
 
     Parameters
     ----------
-    scores : Tensor of shape (epochs, objectives, trials, n_test)
+    scores : Tensor of shape (epochs, risks, trials, n_test)
     folds : sequence of pairs of Half, one a trial
-    goals : sequence of Objective
+    risks : sequence of Risk
 
     Returns
     -------
-    chosen, epoch : Tensor of shape (objectives, trials)
+    chosen, epoch : Tensor of shape (risks, trials)
         The score, and the number of the epoch, each the mean of both halves.
-    corrupted : Tensor of shape (epochs, objectives, trials)
+    corrupted : Tensor of shape (epochs, risks, trials)
         The score on corrupted labels, the mean of both halves.
 
     Examples
@@ -280,14 +283,14 @@ def choose_epochs(
     >>> y = np.repeat([1, -1], 10)
     >>> scores = torch.stack([-torch.from_numpy(y), torch.from_numpy(y)]).double()[:, None, None]  # wrong, then right
     >>> folds = [halves(y, 1.0, 0.0, np.random.default_rng(0))]
-    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Objective("auc", Sigmoid())])
+    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Risk("auc", Sigmoid())])
     >>> chosen.item(), epoch.item()
     (100.0, 2.0)
     """
     chosen, epochs, corrupted = [], [], []
     for fold in zip(*folds, strict=True):
         columns = [np.stack(rows) for rows in zip(*fold, strict=True)]
-        on_corrupted, clean = (_by_goal(scores, columns[start : start + 2], goals) for start in (0, 2))
+        on_corrupted, clean = (_by_risk(scores, columns[start : start + 2], risks) for start in (0, 2))
         epoch = on_corrupted.nan_to_num(0.0).argmax(0, keepdim=True)
         chosen.append(clean.gather(0, epoch)[0])
         epochs.append(1.0 + epoch[0])
@@ -295,8 +298,8 @@ def choose_epochs(
     return sum(chosen) / 2, sum(epochs) / 2, sum(corrupted) / 2  # type: ignore[return-value]
 
 
-def _by_goal(scores: Tensor, columns: Sequence[NDArray[np.int64]], goals: Sequence[Objective]) -> Tensor:
-    """Return each objective's measure, 0 to 100, of scores (epochs, objectives, trials, n) for positives and negatives.
+def _by_risk(scores: Tensor, columns: Sequence[NDArray[np.int64]], risks: Sequence[Risk]) -> Tensor:
+    """Return each risk's measure, 0 to 100, of scores (epochs, risks, trials, n) for positives and negatives.
 
     ``columns`` are the two classes' columns, for all trials or (trials, m) for each.
     """
@@ -309,8 +312,8 @@ def _by_goal(scores: Tensor, columns: Sequence[NDArray[np.int64]], goals: Sequen
             part[..., rows] if rows.ndim == 1 else part.gather(3, rows.expand(*part.shape[:2], *rows.shape))
             for rows in index
         ]
-        for j, goal in enumerate(goals):
-            found[epochs : epochs + several, j] = _measure(goal.risk, *(side[:, j] for side in sides))
+        for j, risk in enumerate(risks):
+            found[epochs : epochs + several, j] = _measure(risk.name, *(side[:, j] for side in sides))
     return 100 * found
 
 
@@ -325,21 +328,21 @@ def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
     return found.masked_fill(wrong, torch.nan)
 
 
-def _named(values: Tensor, goals: Sequence[Objective]) -> Scores:
-    """Return rows of numbers by their objective and loss."""
-    found: Scores = {}
-    for goal, row in zip(goals, values.tolist(), strict=True):
-        found.setdefault(goal.risk, {})[label(goal.loss)] = row
+def _named(values: Tensor, risks: Sequence[Risk]) -> Scores:
+    """Return rows of numbers by their risk and loss."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for risk, row in zip(risks, values.tolist(), strict=True):
+        found.setdefault(risk.name, {})[label(risk.loss)] = row
     return found
 
 
 __all__ = [
-    "FURTHER_SCORES",
+    "FURTHER_WAYS",
     "Half",
     "Images",
     "choose_epochs",
     "halves",
     "load_images",
-    "run_image_cell",
+    "run_image_trials",
     "validation_size",
 ]

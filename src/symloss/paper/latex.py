@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from symloss.files import write_whole
-from symloss.paper.compare import ComparedCell, loss_order
+from symloss.paper.compare import Cell, loss_order
 from symloss.paper.published import published_cells
 from symloss.paper.results import noise_name
-from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables
+from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, score_text
 
 MAIN_TEXT = ("spambase", "waveform", "twonorm", "mushroom")
 WORST_NOISE = (0.65, 0.45)
@@ -34,13 +34,13 @@ _DOCUMENT = r"""\documentclass[10pt]{article}
 """
 
 
-def write_latex(folder: Path, cells: Sequence[ComparedCell]) -> list[Path]:
+def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
     """Write each table into a file of its own and ``tables.tex``, a document of all of them; return the paths.
 
     Examples
     --------
     >>> import tempfile
-    >>> cells = [ComparedCell("uci", "spambase", "auc", 0.65, 0.45, "hinge", 77.9, 0.4, 20, True)]
+    >>> cells = [Cell("uci", "spambase", "auc", 0.65, 0.45, "hinge", 77.9, 0.4, 20, True)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in write_latex(Path(folder), cells)]
     ['main_text.tex', 'uci_auc_pi0.65_0.45.tex', 'tables.tex']
@@ -49,7 +49,7 @@ def write_latex(folder: Path, cells: Sequence[ComparedCell]) -> list[Path]:
     for table in score_tables(cells, by_noise={"mnist"}):
         family = re.sub(r"[^A-Za-z0-9]+", "-", table.family)  # LaTeX reads few characters in a file's name
         noise = f"_{noise_name(*table.noise)}" if table.noise else ""
-        tables[f"{family}_{table.objective}{noise}"] = appendix_table(table)
+        tables[f"{family}_{table.risk}{noise}"] = appendix_table(table)
     paths = []
     for name, text in tables.items():
         paths.append(folder / f"{name}.tex")
@@ -59,12 +59,12 @@ def write_latex(folder: Path, cells: Sequence[ComparedCell]) -> list[Path]:
     return paths
 
 
-def main_text_table(cells: Sequence[ComparedCell]) -> str:
+def main_text_table(cells: Sequence[Cell]) -> str:
     r"""Return the table of the main text: four data sets at (0.65, 0.45), a line for each of BAC and AUC.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "spambase", "auc", 0.65, 0.45, "hinge", 77.9, 0.4, 20, True)]
+    >>> cells = [Cell("uci", "spambase", "auc", 0.65, 0.45, "hinge", 77.9, 0.4, 20, True)]
     >>> print(main_text_table(cells).splitlines()[7])
     spambase & AUC & \textbf{77.9 (0.4)} \\
     """
@@ -73,8 +73,8 @@ def main_text_table(cells: Sequence[ComparedCell]) -> str:
     groups = []
     for dataset in dict.fromkeys(cell.dataset for cell in chosen):
         rows = [
-            (name, {cell.loss: cell for cell in chosen if (cell.dataset, cell.objective) == (dataset, objective)})
-            for objective, name in (("ber", "BAC"), ("auc", "AUC"))
+            (name, {cell.loss: cell for cell in chosen if (cell.dataset, cell.risk) == (dataset, risk)})
+            for risk, name in (("ber", "BAC"), ("auc", "AUC"))
         ]
         groups.append([(_escaped(dataset), name, row) for name, row in rows if row])
     caption = (
@@ -90,7 +90,7 @@ def appendix_table(table: ScoreTable) -> str:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
     >>> print(appendix_table(score_tables(cells)[0]))
     \begin{table}[htb]
     \centering
@@ -124,7 +124,7 @@ def appendix_table(table: ScoreTable) -> str:
             name = table.label(row)
             labels = [_escaped(name), str(dims.get(name, "--"))] if dims else [_escaped(name)]
             body.append(_line([*labels, *_scores(row, table.losses)]))
-    caption = f"{_CAPTIONS[table.objective]}{where}. {_boldface_and_trials(cells)}"
+    caption = f"{_CAPTIONS[table.risk]}{where}. {_boldface_and_trials(cells)}"
     return _environment("table", caption, headings, table.losses, body)
 
 
@@ -147,7 +147,7 @@ def _environment(kind: str, caption: str, headings: list[str], losses: Sequence[
     )
 
 
-def _multirow(group: Sequence[tuple[str, str, dict[str, ComparedCell]]], losses: Sequence[str]) -> list[str]:
+def _multirow(group: Sequence[tuple[str, str, dict[str, Cell]]], losses: Sequence[str]) -> list[str]:
     """Return lines that share their first column."""
     lines = []
     for index, (name, second, row) in enumerate(group):
@@ -156,12 +156,12 @@ def _multirow(group: Sequence[tuple[str, str, dict[str, ComparedCell]]], losses:
     return lines
 
 
-def _scores(row: dict[str, ComparedCell], losses: Sequence[str]) -> list[str]:
+def _scores(row: dict[str, Cell], losses: Sequence[str]) -> list[str]:
     return [_score(row[loss]) if loss in row else "--" for loss in losses]
 
 
-def _score(cell: ComparedCell) -> str:
-    text = f"{cell.mean:.1f}" + ("" if cell.se is None else f" ({cell.se:.1f})")
+def _score(cell: Cell) -> str:
+    text = score_text(cell.mean, cell.se)
     return rf"\textbf{{{text}}}" if cell.bold else text
 
 
@@ -169,7 +169,7 @@ def _line(texts: Sequence[str]) -> str:
     return " & ".join(texts) + r" \\"
 
 
-def _boldface_and_trials(cells: Sequence[ComparedCell]) -> str:
+def _boldface_and_trials(cells: Sequence[Cell]) -> str:
     trials = " or ".join(str(count) for count in sorted({cell.trials for cell in cells}))
     return (
         "Outperforming methods are highlighted in boldface using one-sided t-test with the significance level 5\\%. "
@@ -177,7 +177,7 @@ def _boldface_and_trials(cells: Sequence[ComparedCell]) -> str:
     )
 
 
-def _main_text_cells(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
+def _main_text_cells(cells: Sequence[Cell]) -> list[Cell]:
     return [
         cell
         for cell in cells

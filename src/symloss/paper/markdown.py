@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from symloss.paper.compare import ComparedCell, Summary, summarise, summarise_parts
+from symloss.paper.compare import Cell, Summary, summarise, summarise_parts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, score_text, single_dataset_families
 
 SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 
 
-def comparison_markdown(cells: Sequence[ComparedCell], scored: str = "") -> str:
+def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     """Return the comparison as Markdown; ``scored`` says how ours are scored, where that is not as published.
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> print(comparison_markdown(cells).split("## ")[2])
     UCI and LIBSVM susy: Balanced accuracy
     <BLANKLINE>
@@ -47,7 +47,7 @@ def summary_texts(name: str, summary: Summary) -> list[str]:
     Examples
     --------
     >>> from symloss.paper.compare import summarise
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> summary_texts("all", summarise(cells))
     ['all', '1', '0.40', '100.0%', '100.0%', '100.0%', '-', '-']
     """
@@ -67,7 +67,7 @@ def near_text(summary: Summary) -> str:
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> near_text(summarise(cells))
     'Within 1.5 points of the paper: 100.0% of the cells; within 3 points: 100.0%.'
     """
@@ -77,7 +77,7 @@ def near_text(summary: Summary) -> str:
     return f"Within 1.5 points of the paper: {near:.1%} of the cells; within 3 points: {less:.1%}."
 
 
-def _summary_table(cells: Sequence[ComparedCell]) -> str:
+def _summary_table(cells: Sequence[Cell]) -> str:
     lines = [_line([column.replace("|", "\\|") for column in SUMMARY_COLUMNS]), "|---|" + "---:|" * 7]
     for summaries in summarise_parts(cells).values():
         lines += [_line(map(_escaped, summary_texts(name, summary))) for name, summary in summaries.items()]
@@ -98,23 +98,23 @@ def _table(table: ScoreTable) -> str:
     return "\n".join(lines)
 
 
-def _texts(cells: Sequence[ComparedCell | None], text: Callable[[ComparedCell], str]) -> list[str]:
+def _texts(cells: Sequence[Cell | None], text: Callable[[Cell], str]) -> list[str]:
     return ["" if cell is None else text(cell) for cell in cells]
 
 
-def _ours(cell: ComparedCell) -> str:
+def _ours(cell: Cell) -> str:
     text = score_text(cell.mean, cell.se)
     return f"**{text}**" if cell.bold else text
 
 
-def _papers(cell: ComparedCell) -> str:
+def _papers(cell: Cell) -> str:
     if cell.paper_mean is None:
         return ""
     text = score_text(cell.paper_mean, cell.paper_se)
     return f"**{text}**" if cell.paper_bold else text
 
 
-def _difference(cell: ComparedCell) -> str:
+def _difference(cell: Cell) -> str:
     if cell.difference is None:
         return ""
     return f"{cell.difference:+.1f}" + ("" if cell.z is None else f", {cell.z:+.1f}")

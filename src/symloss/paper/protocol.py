@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from symloss.corruption import Contamination
 from symloss.losses import BarrierHinge, Hinge, Logistic, Loss, Savage, Sigmoid, Squared, Unhinged
-from symloss.paper.training import RISKS
 
 # In the order of the paper's tables.
 UCI_DATASETS = ("spambase", "phoneme", "phishing", "waveform", "susy", "w8a", "adult", "twonorm", "mushroom")
@@ -20,7 +19,6 @@ LOSSES: tuple[Loss, ...] = (
     Squared(),
     Savage(),
 )
-OBJECTIVES = RISKS
 TRIALS = 20
 CIFAR10_PAIRS = ("automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # told from airplanes
 IMAGE_TRIALS = 10
@@ -115,7 +113,6 @@ __all__ = [
     "MATCHED",
     "MNIST",
     "NOISES",
-    "OBJECTIVES",
     "PRINTED",
     "PROTOCOLS",
     "TRIALS",

@@ -17,7 +17,6 @@ LOSSES = {
     "squared": "Squared",
     "savage": "Savage",
 }
-TRIALS = {"uci": 20, "mnist": 10, "cifar10": 10}
 
 # Means and standard errors are printed to 0.1: what is cut off is uniform on an interval that long.
 ROUNDING_VARIANCE = 0.1**2 / 12
@@ -32,14 +31,14 @@ class PublishedCell:
     Examples
     --------
     >>> find_published("cifar10", "cat", "ber", 1.0, 0.0, "squared")
-    PublishedCell(family='cifar10', dataset='cat', dim=None, objective='ber', pi=1.0, pi_prime=0.0, loss='squared',
+    PublishedCell(family='cifar10', dataset='cat', dim=None, risk='ber', pi=1.0, pi_prime=0.0, loss='squared',
                   mean=93.1, se=0.1, bold=True)
     """
 
     family: str
     dataset: str
     dim: int | None
-    objective: str
+    risk: str
     pi: float
     pi_prime: float
     loss: str
@@ -77,9 +76,7 @@ def published_cells() -> tuple[PublishedCell, ...]:
     )
 
 
-def find_published(
-    family: str, dataset: str, objective: str, pi: float, pi_prime: float, loss: str
-) -> PublishedCell | None:
+def find_published(family: str, dataset: str, risk: str, pi: float, pi_prime: float, loss: str) -> PublishedCell | None:
     """Return a published cell, or None where the paper has none: another data set, noise rate or loss.
 
     Examples
@@ -89,12 +86,11 @@ def find_published(
     >>> find_published("uci", "spambase", "auc", 0.65, 0.45, "ramp") is None
     True
     """
-    return _by_key().get((family, dataset, objective, round(pi, 6), round(pi_prime, 6), loss))
+    return _by_key().get((family, dataset, risk, round(pi, 6), round(pi_prime, 6), loss))
 
 
 @cache
 def _by_key() -> dict[tuple[str, str, str, float, float, str], PublishedCell]:
     return {
-        (cell.family, cell.dataset, cell.objective, cell.pi, cell.pi_prime, cell.loss): cell
-        for cell in published_cells()
+        (cell.family, cell.dataset, cell.risk, cell.pi, cell.pi_prime, cell.loss): cell for cell in published_cells()
     }

@@ -8,7 +8,7 @@ import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -20,9 +20,10 @@ import torch
 from symloss import __version__
 from symloss.corruption import check_contamination
 from symloss.files import write_whole
+from symloss.functional import RISKS
 
 FORMAT = 1
-OBJECTIVES = ("ber", "auc")
+PUBLISHED = "as published"  # the way of scoring that the paper's numbers are of
 _OPTIONAL = {"further_scores", "further_curves", "finished"}  # in a file only where there are any
 DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
@@ -111,39 +112,55 @@ class Configuration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(Configuration):
-    """The scores of a data set at a noise rate, every trial of every loss; scores are rounded to 4 decimals.
+class Scored:
+    """What the trials of a result scored in one way, 0 to 100; of each, ``[risk][loss]`` is a list of numbers.
 
     Parameters
     ----------
     scores : dict
-        ``scores[objective][loss]`` holds one score in 0 to 100 for each trial: balanced accuracy for the objective
-        ``ber``, AUC for ``auc``.
+        Every trial's score: balanced accuracy for the risk ``ber``, AUC for ``auc``.
     curves : dict
-        ``curves[objective][loss]`` holds the mean score after each epoch, where it was recorded.
-    further_scores, further_curves : dict
-        The like by other names: scored in another way than the published ones, such as ``dropout_off``.
+        The mean score after each epoch, where it was recorded.
+    errors : dict
+        The standard errors of these means.
+
+    Examples
+    --------
+    >>> Scored(scores={"auc": {"sigmoid": [98.0, 97.5]}}).curves
+    {}
+    """
+
+    scores: Scores = field(default_factory=dict)
+    curves: Scores = field(default_factory=dict)
+    errors: Scores = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Scored, Configuration):
+    """The scores of a data set at a noise rate, every trial of every loss; scores are rounded to 4 decimals.
+
+    Parameters
+    ----------
+    further : dict of Scored
+        The same networks scored in other ways than the published one, such as ``dropout_off``.
     versions : dict
     device : str
     seconds : float
-        What the cell took.
+        What the trials took.
     finished : str
         When it was finished, where that was recorded.
 
-    Other parameters are those of `Configuration`.
+    Other parameters are those of `Configuration`, and those of `Scored`, which are scored as published.
 
     Examples
     --------
     >>> scores = {"auc": {"sigmoid": [90, 91.00001], "hinge": [70, 72]}}
-    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
-    >>> cell.scores["auc"]["sigmoid"]
+    >>> result = Result(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> result.scores["auc"]["sigmoid"]
     [90.0, 91.0]
     """
 
-    scores: Scores
-    curves: Scores = field(default_factory=dict)
-    further_scores: Mapping[str, Scores] = field(default_factory=dict)
-    further_curves: Mapping[str, Scores] = field(default_factory=dict)
+    further: Mapping[str, Scored] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=current_versions)
     device: str = "cpu"
     seconds: float = 0.0
@@ -151,12 +168,17 @@ class Cell(Configuration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "scores", _checked_scores("scores", self.scores, self.trials))
-        object.__setattr__(self, "curves", _checked_scores("curves", self.curves, None))
-        for name, trials in (("further_scores", self.trials), ("further_curves", None)):
-            _check_type(name, getattr(self, name), dict)
-            checked = {key: _checked_scores(f"{name}, {key}", of, trials) for key, of in getattr(self, name).items()}
-            object.__setattr__(self, name, checked)
+        for name, of in _checked(self, self.trials, "scores", "curves", "further_curves, se").items():
+            object.__setattr__(self, name, of)
+        further = {
+            way: Scored(
+                **_checked(
+                    of, self.trials, f"further_scores, {way}", f"further_curves, {way}", f"further_curves, {way}_se"
+                )
+            )
+            for way, of in self.further.items()
+        }
+        object.__setattr__(self, "further", further)
         if not self.scores:
             raise ValueError("scores must hold an objective, got none")
         _check_type("versions", self.versions, dict)
@@ -169,19 +191,19 @@ class Cell(Configuration):
         """What decided the scores."""
         return Configuration(**{key.name: getattr(self, key.name) for key in fields(Configuration)})
 
-    def scored(self, way: str) -> Cell:
-        """The same cell with the further scores of this name as its scores, and curves and errors likewise."""
-        if way not in self.further_scores:
-            known = ", ".join(self.further_scores) or "none"
+    @property
+    def ways(self) -> list[str]:
+        """The ways in which the trials are scored, the published one first."""
+        return [PUBLISHED, *(way for way, of in self.further.items() if of.scores)]
+
+    def scored(self, way: str) -> Scored:
+        """Return what the trials scored in one of these ways."""
+        if way == PUBLISHED:
+            return self
+        if way not in self.ways:
+            known = ", ".join(self.ways[1:]) or "none"
             raise ValueError(f"{self.dataset} has no scores {way!r} beside the published kind; it has: {known}")
-        errors = self.further_curves.get(f"{way}_se")
-        return replace(
-            self,
-            scores=self.further_scores[way],
-            curves=self.further_curves.get(way, {}),
-            further_scores={},
-            further_curves={"se": errors} if errors else {},
-        )
+        return self.further[way]
 
 
 class Results(NamedTuple):
@@ -189,22 +211,22 @@ class Results(NamedTuple):
 
     Examples
     --------
-    >>> Results([], []).cells
+    >>> Results([], []).whole
     []
     """
 
-    cells: list[Cell]
+    whole: list[Result]
     damaged: list[DamagedResult]
 
 
-def cell_path(folder: Path, dataset: str, pi: float, pi_prime: float) -> Path:
+def result_path(folder: Path, dataset: str, pi: float, pi_prime: float) -> Path:
     """Return where the result of a data set at a noise rate belongs, whatever the data set is called.
 
     Examples
     --------
-    >>> cell_path(Path("results"), "spambase", 1, 0).name
+    >>> result_path(Path("results"), "spambase", 1, 0).name
     'spambase_pi1.00_0.00.json'
-    >>> cell_path(Path("results"), "../my data", 0.655, 0.45).name
+    >>> result_path(Path("results"), "../my data", 0.655, 0.45).name
     '..%2Fmy%20data_pi0.655_0.45.json'
     """
     name = quote(dataset, safe="")
@@ -224,28 +246,28 @@ def noise_name(pi: float, pi_prime: float) -> str:
     return "pi" + "_".join(f"{rate:.2f}" if round(rate, 2) == rate else repr(float(rate)) for rate in (pi, pi_prime))
 
 
-def write_cell(folder: Path, cell: Cell) -> Path:
-    """Write a finished cell into its file, whole or not at all, and return the path.
+def write_result(folder: Path, result: Result) -> Path:
+    """Write a finished result into its file, whole or not at all, and return the path.
 
     Examples
     --------
     >>> import tempfile
     >>> scores = {"auc": {"sigmoid": [90, 91]}}
-    >>> cell = Cell(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
+    >>> result = Result(family="uci", dataset="spambase", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     read_cell(write_cell(Path(folder), cell)) == cell
+    ...     read_result(write_result(Path(folder), result)) == result
     True
     """
-    content = {key: value for key, value in asdict(cell).items() if value or key not in _OPTIONAL}
+    content = {key: value for key, value in _content(result).items() if value or key not in _OPTIONAL}
     text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False)
     # A line for each list of numbers. Strings hold no line breaks in JSON, so that none of them is touched.
     text = re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda match: f"[{' '.join(match[1].split())}]", text)
-    path = cell_path(folder, cell.dataset, cell.pi, cell.pi_prime)
+    path = result_path(folder, result.dataset, result.pi, result.pi_prime)
     write_whole(path, text + "\n")
     return path
 
 
-def read_cell(path: Path) -> Cell:
+def read_result(path: Path) -> Result:
     """Read a result file.
 
     Raises
@@ -260,7 +282,7 @@ def read_cell(path: Path) -> Cell:
     ...     path = Path(folder) / "spambase_pi1.00_0.00.json"
     ...     _ = path.write_text('{"format": 1, "family": "uc')
     ...     try:
-    ...         read_cell(path)
+    ...         read_result(path)
     ...     except DamagedResult as error:
     ...         print(error.reason)
     it is no whole JSON file (Unterminated string starting at: line 1 column 25 (char 24))
@@ -268,39 +290,18 @@ def read_cell(path: Path) -> Cell:
     if not path.exists():
         raise FileNotFoundError(f"there is no result file {path}")
     try:
-        cell = _cell(json.loads(path.read_bytes(), parse_constant=_refuse_constant))
+        result = _result(json.loads(path.read_bytes(), parse_constant=_refuse_constant))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DamagedResult(path, f"it is no whole JSON file ({error})") from error
     except (ValueError, OSError, RecursionError) as error:
         raise DamagedResult(path, str(error)) from error
-    if path.name != (expected := cell_path(path.parent, cell.dataset, cell.pi, cell.pi_prime).name):
+    if path.name != (expected := result_path(path.parent, result.dataset, result.pi, result.pi_prime).name):
         raise DamagedResult(path, f"it holds what belongs into {expected}")
-    return cell
-
-
-def read_cells(folder: Path) -> Results:
-    """Read all result files of a folder, and say which are damaged; other files are left alone.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     read_cells(Path(folder))
-    Results(cells=[], damaged=[])
-    """
-    if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {folder}")
-    results = Results([], [])
-    for path in sorted(folder.glob("*_pi*_*.json")):
-        try:
-            results.cells.append(read_cell(path))
-        except DamagedResult as error:
-            results.damaged.append(error)
-    return results
+    return result
 
 
 def read_results(folder: Path) -> Results:
-    """Read a folder of which something is to be shown: there must be a whole result in it.
+    """Read all result files of a folder, and say which are damaged; other files are left alone.
 
     Raises
     ------
@@ -317,41 +318,85 @@ def read_results(folder: Path) -> Results:
     ...         print(str(error).removeprefix(folder))
      holds no results (files such as spambase_pi0.65_0.45.json)
     """
-    found = read_cells(folder)
-    if not found.cells:
-        if found.damaged:
-            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, found.damaged))}")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    results = Results([], [])
+    for path in sorted(folder.glob("*_pi*_*.json")):
+        try:
+            results.whole.append(read_result(path))
+        except DamagedResult as error:
+            results.damaged.append(error)
+    if not results.whole:
+        if results.damaged:
+            raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, results.damaged))}")
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
         hint = f"; its folders {', '.join(inside)} do" if inside else ""
         raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
-    return found
+    return results
 
 
-def _cell(content: Any) -> Cell:
+def _content(result: Result) -> dict[str, Any]:
+    """Return what a file holds of a result: a way's scores and curves by its name, their errors by its name and _se."""
+    ways = result.further.items()
+    errors = {"se": result.errors} | {f"{way}_se": of.errors for way, of in ways}
+    curves = {way: of.curves for way, of in ways} | errors
+    return vars(result.configuration) | {
+        "scores": result.scores,
+        "curves": result.curves,
+        "further_scores": {way: of.scores for way, of in ways if of.scores},
+        "further_curves": {name: of for name, of in curves.items() if of},
+        "versions": result.versions,
+        "device": result.device,
+        "seconds": result.seconds,
+        "finished": result.finished,
+    }
+
+
+def _result(content: Any) -> Result:
     if not isinstance(content, dict) or "format" not in content:
         raise ValueError("it is not a result of symloss (it has no format)")
     if content["format"] != FORMAT:
         raise ValueError(f"its format is {content['format']!r}; this symloss reads {FORMAT}")
-    names = {key.name for key in fields(Cell)}
+    names = ({key.name for key in fields(Result)} - {"errors", "further"}) | {"further_scores", "further_curves"}
     if missing := sorted(names - content.keys() - _OPTIONAL):
         raise ValueError(f"it lacks {', '.join(missing)}")
     if unknown := sorted(content.keys() - names - {"format"}):
         raise ValueError(f"it has the unknown {', '.join(unknown)}")
-    return Cell(**{name: content[name] for name in names & content.keys()})
+    scores, curves = content.get("further_scores", {}), content.get("further_curves", {})
+    _check_type("further_scores", scores, dict)
+    _check_type("further_curves", curves, dict)
+    ways = dict.fromkeys([*scores, *(name.removesuffix("_se") for name in curves if name != "se")])
+    return Result(
+        **{name: content[name] for name in names & content.keys() - {"further_scores", "further_curves"}},
+        errors=curves.get("se", {}),
+        further={
+            way: Scored(scores=scores.get(way, {}), curves=curves.get(way, {}), errors=curves.get(f"{way}_se", {}))
+            for way in ways
+        },
+    )
+
+
+def _checked(of: Scored, trials: int, scores: str, curves: str, errors: str) -> dict[str, Scores]:
+    """Return the parts of what was scored, each checked by the name that a file has for it."""
+    return {
+        "scores": _checked_scores(scores, of.scores, trials),
+        "curves": _checked_scores(curves, of.curves, None),
+        "errors": _checked_scores(errors, of.errors, None),
+    }
 
 
 def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dict[str, list[float]]]:
     """Return scores as rounded floats; with ``trials``, that many of each loss."""
     _check_type(name, scores, dict)
     checked: dict[str, dict[str, list[float]]] = {}
-    for objective, losses in scores.items():
-        if objective not in OBJECTIVES:
-            raise ValueError(f"{name} must be of {' or '.join(OBJECTIVES)}, got {objective!r}")
-        _check_type(f"{name} of {objective}", losses, dict)
-        checked[objective] = {}
+    for risk, losses in scores.items():
+        if risk not in RISKS:
+            raise ValueError(f"{name} must be of {' or '.join(RISKS)}, got {risk!r}")
+        _check_type(f"{name} of {risk}", losses, dict)
+        checked[risk] = {}
         for loss, values in losses.items():
             _check_type("the name of a loss", loss, str)
-            what = f"{name} of {objective}, {loss}"
+            what = f"{name} of {risk}, {loss}"
             _check_type(what, values, list | tuple)
             if not values or (trials is not None and len(values) != trials):
                 wanted = "some" if trials is None else f"{trials}, one a trial"
@@ -359,9 +404,9 @@ def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dic
             numbers = [_number(what, value) for value in values]
             if not all(0 <= number <= 100 for number in numbers):
                 raise ValueError(f"{what} must be between 0 and 100, got {min(numbers)} to {max(numbers)}")
-            checked[objective][loss] = [round(number, DECIMALS) for number in numbers]
+            checked[risk][loss] = [round(number, DECIMALS) for number in numbers]
         if not losses:
-            raise ValueError(f"{name} of {objective} must hold a loss, got none")
+            raise ValueError(f"{name} of {risk} must hold a loss, got none")
     return checked
 
 

@@ -1,7 +1,7 @@
-"""The reproduction: cells of data set and noise, each run once and kept in a file, over several machines if asked.
+"""The reproduction: data sets at noise rates, each run once and kept in a file, over several machines if asked.
 
-Workers get a cell's configuration, read the data set by its name, and send scores back. Only the process that started
-them writes, so that they need no disk in common, and a cell that was run twice is written once.
+Workers get a configuration, read the data set by its name, and send scores back. Only the process that started them
+writes, so that they need no disk in common, and what was run twice is written once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.machines import LostTask, completed
 from symloss.paper.experiment import label
@@ -22,24 +23,32 @@ from symloss.paper.protocol import (
     IMAGE_TRIALS,
     IMAGES,
     NOISES,
-    OBJECTIVES,
     PROTOCOLS,
     TRIALS,
     UCI_DATASETS,
     ImageSettings,
 )
-from symloss.paper.results import Cell, Configuration, DamagedResult, Scores, cell_path, read_cell, write_cell
+from symloss.paper.results import (
+    Configuration,
+    DamagedResult,
+    Result,
+    Scored,
+    Scores,
+    read_result,
+    result_path,
+    write_result,
+)
 from symloss.paper.worker import Progress, Task, check_images, check_source, run_task
 
 
-def uci_cells(
+def uci_configurations(
     datasets: Sequence[str] = UCI_DATASETS,
     noises: Sequence[tuple[float, float]] = NOISES,
     trials: int = TRIALS,
     protocol: str = "matched",
     seed: int = 0,
 ) -> list[Configuration]:
-    """Return the cells of the UCI and LIBSVM experiments, or of the same experiments on data sets of your own.
+    """Return the configurations of the UCI and LIBSVM experiments, or of the same experiments on data sets of your own.
 
     Parameters
     ----------
@@ -51,8 +60,8 @@ def uci_cells(
 
     Examples
     --------
-    >>> cells = uci_cells(["twonorm"], trials=5)
-    >>> len(cells), cells[0].dataset, cells[0].settings["weight_decay"]
+    >>> found = uci_configurations(["twonorm"], trials=5)
+    >>> len(found), found[0].dataset, found[0].settings["weight_decay"]
     (4, 'twonorm', 0.05)
     """
     if protocol not in PROTOCOLS:
@@ -75,7 +84,7 @@ def uci_cells(
     ]
 
 
-def image_cells(
+def image_configurations(
     family: str,
     pairs: Sequence[str] = CIFAR10_PAIRS,
     noises: Sequence[tuple[float, float]] = NOISES,
@@ -83,7 +92,7 @@ def image_cells(
     seed: int = 0,
     settings: ImageSettings | None = None,
 ) -> list[Configuration]:
-    """Return the cells of the MNIST or of the CIFAR-10 experiments.
+    """Return the configurations of the MNIST or of the CIFAR-10 experiments.
 
     Parameters
     ----------
@@ -97,7 +106,7 @@ def image_cells(
 
     Examples
     --------
-    >>> len(image_cells("cifar10")), len(image_cells("mnist"))
+    >>> len(image_configurations("cifar10")), len(image_configurations("mnist"))
     (36, 4)
     """
     if family not in IMAGES:
@@ -124,12 +133,12 @@ def image_cells(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell: run, found already done, or failed, and why.
+    """What became of a configuration: run, found already done, or failed, and why.
 
     Examples
     --------
-    >>> cell = uci_cells(["twonorm"], [(1, 0)])[0]
-    >>> str(Outcome(cell, seconds=12.3)), str(Outcome(cell)), str(Outcome(cell, error="no file"))
+    >>> one = uci_configurations(["twonorm"], [(1, 0)])[0]
+    >>> str(Outcome(one, seconds=12.3)), str(Outcome(one)), str(Outcome(one, error="no file"))
     ('twonorm (1.0, 0.0): 12.3 s', 'twonorm (1.0, 0.0): done before', 'twonorm (1.0, 0.0): failed: no file')
     """
 
@@ -139,24 +148,24 @@ class Outcome:
 
     def __str__(self) -> str:
         what = "done before" if self.seconds is None else f"{self.seconds:.1f} s"
-        cell = self.configuration
-        return f"{cell.dataset} ({cell.pi}, {cell.pi_prime}): {f'failed: {self.error}' if self.error else what}"
+        of = self.configuration
+        return f"{of.dataset} ({of.pi}, {of.pi_prime}): {f'failed: {self.error}' if self.error else what}"
 
 
 def run(
     folder: Path,
     configurations: Sequence[Configuration],
     losses: Sequence[Loss],
-    objectives: Sequence[str] = OBJECTIVES,
+    risks: Sequence[str] = RISKS,
     jobs: int | None = None,
     device: str = "cpu",
     download: bool = True,
     progress: Progress | None = None,
 ) -> Iterator[Outcome]:
-    """Run the cells that are not yet in the folder, each into its file as soon as it is done, and yield each outcome.
+    """Run what is not yet in the folder, each configuration into its file once it is done, and yield each outcome.
 
-    Stop it at any moment: what is finished is kept, and the next run goes on from there. A cell that lacks a loss or an
-    objective is completed. A damaged file is reported, and its cell run again. A cell that fails stops no other, and
+    Stop it at any moment: what is finished is kept, and the next run goes on from there. A result that lacks a loss or
+    a risk is completed. A damaged file is reported, and its configuration run again. One that fails stops no other, and
     one whose worker dies is run again.
 
     Parameters
@@ -165,24 +174,24 @@ def run(
     configurations : sequence of Configuration
     losses : sequence of Loss
         Built in or your own, with different labels.
-    objectives : sequence of {"ber", "auc"}
+    risks : sequence of {"ber", "auc"}
     jobs : int, optional
         Processes, through joblib: also on a cluster, inside ``symloss.machines.cluster`` or ``joblib.parallel_config``.
     device : str
-        Where to train; anything but the CPU takes the cells one after another.
+        Where to train; anything but the CPU takes the configurations one after another.
     download : bool
         Whether data sets that are not here may be downloaded; without, twonorm and waveform are drawn.
     progress : callable, optional
-        Called with how many epochs of how many a cell of images has done; such cells must run in this process.
+        Called with how many epochs of how many are done, of images; these must run in this process.
 
     Examples
     --------
     >>> import tempfile
     >>> from symloss.losses import Unhinged
-    >>> cells = uci_cells(["twonorm"], [(1.0, 0.0)], trials=1)
+    >>> wanted = uci_configurations(["twonorm"], [(1.0, 0.0)], trials=1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = list(run(Path(folder), cells, [Unhinged()], ["auc"]))
-    ...     [outcome.seconds for outcome in run(Path(folder), cells, [Unhinged()], ["auc"])]
+    ...     first = list(run(Path(folder), wanted, [Unhinged()], ["auc"]))
+    ...     [outcome.seconds for outcome in run(Path(folder), wanted, [Unhinged()], ["auc"])]
     [None]
     """
     wanted = [label(loss) for loss in losses]
@@ -191,7 +200,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for configuration in configurations:
-        task = _task(configuration, _kept(folder, configuration), losses, objectives, device, download)
+        task = _task(configuration, _kept(folder, configuration), losses, risks, device, download)
         if task.losses:
             tasks.append(task)
         else:
@@ -208,29 +217,29 @@ def run(
 
 def _task(
     configuration: Configuration,
-    kept: Cell | None,
+    kept: Result | None,
     losses: Sequence[Loss],
-    objectives: Sequence[str],
+    risks: Sequence[str],
     device: str,
     download: bool,
 ) -> Task:
     have = kept.scores if kept else {}
-    lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in objectives)]
-    return Task(configuration, lacking, objectives, device, download, _source(kept) if kept else None)
+    lacking = [loss for loss in losses if not all(label(loss) in have.get(risk, {}) for risk in risks)]
+    return Task(configuration, lacking, risks, device, download, _source(kept) if kept else None)
 
 
 def _written(
-    folder: Path, configuration: Configuration, result: Cell | str | LostTask, sources: dict[str, str]
+    folder: Path, configuration: Configuration, result: Result | str | LostTask, sources: dict[str, str]
 ) -> Outcome:
-    """Write a cell that came back, and return its outcome; ``sources`` says where each data set is from so far."""
-    if not isinstance(result, Cell):
+    """Write a result that came back, and return its outcome; ``sources`` says where each data set is from so far."""
+    if not isinstance(result, Result):
         return Outcome(configuration, error=str(result))
     try:
         check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another cell")
-        path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+        path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
         with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
             kept = _kept(folder, configuration, quietly=True)
-            write_cell(folder, result if kept is None else _joined(kept, result))
+            write_result(folder, result if kept is None else _joined(kept, result))
     except (ValueError, OSError) as error:
         return Outcome(configuration, result.seconds, str(error))
     return Outcome(configuration, result.seconds)
@@ -253,17 +262,18 @@ def _effort(configuration: Configuration) -> float:
     return 60.0 + (info(dataset).dim if ":" not in dataset else 60)
 
 
-def _joined(old: Cell, new: Cell) -> Cell:
-    """Return a cell with the scores of both, and where each part was run."""
+def _joined(old: Result, new: Result) -> Result:
+    """Return a result with the scores of both, and where each part was run."""
     check_source(_source(old), _source(new))
     versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
     device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
+    published = _together(old, new)
     return replace(
         old,
-        scores=_together(old.scores, new.scores),
-        curves=_together(old.curves, new.curves),
-        further_scores={way: _together(old.further_scores.get(way, {}), of) for way, of in new.further_scores.items()},
-        further_curves={way: _together(old.further_curves.get(way, {}), of) for way, of in new.further_curves.items()},
+        scores=published.scores,
+        curves=published.curves,
+        errors=published.errors,
+        further={way: _together(old.further.get(way, Scored()), of) for way, of in new.further.items()},
         versions=versions,
         device=device,
         seconds=seconds,
@@ -271,36 +281,41 @@ def _joined(old: Cell, new: Cell) -> Cell:
     )
 
 
-def _together(old: Scores, new: Scores) -> Scores:
-    return {risk: {**old.get(risk, {}), **new.get(risk, {})} for risk in {**old, **new}}
+def _together(old: Scored, new: Scored) -> Scored:
+    def both(before: Scores, after: Scores) -> Scores:
+        return {risk: {**before.get(risk, {}), **after.get(risk, {})} for risk in {**before, **after}}
+
+    return Scored(
+        scores=both(old.scores, new.scores), curves=both(old.curves, new.curves), errors=both(old.errors, new.errors)
+    )
 
 
-def _source(cell: Cell) -> str:
-    return cell.versions.get("data", "an unknown source")
+def _source(result: Result) -> str:
+    return result.versions.get("data", "an unknown source")
 
 
 def _both(old: str, new: str) -> str:
     return old if new in old.split("; ") else f"{old}; {new}"
 
 
-def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> Cell | None:
-    """Return the cell's file, or None; of another configuration, it is an error, for it is not ours to overwrite."""
-    path = cell_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
+def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> Result | None:
+    """Return the result that is there, or None; one of another configuration, not ours to overwrite, is an error."""
+    path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
     if not path.exists():
         return None
     try:
-        cell = read_cell(path)
+        result = read_result(path)
     except DamagedResult as error:
         if not quietly:
             warnings.warn(f"{error}; its cell is run again", stacklevel=2)
         return None
-    if cell.configuration != configuration:
-        different = [key for key, value in vars(configuration).items() if getattr(cell, key) != value]
+    if result.configuration != configuration:
+        different = [key for key, value in vars(configuration).items() if getattr(result, key) != value]
         raise ValueError(
             f"{path} holds results of another configuration ({', '.join(different)}); "
             "choose another folder, or remove it"
         )
-    return cell
+    return result
 
 
-__all__ = ["Outcome", "Progress", "image_cells", "run", "uci_cells"]
+__all__ = ["Outcome", "Progress", "image_configurations", "run", "uci_configurations"]

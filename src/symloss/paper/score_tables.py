@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from symloss.losses import get_loss, list_losses
-from symloss.paper.compare import ComparedCell, loss_order, noise_text, rows_of
+from symloss.paper.compare import Cell, loss_order, noise_text, rows_of
 from symloss.paper.published import LOSSES
 
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
@@ -20,24 +20,24 @@ class ScoreTable:
 
     Parameters
     ----------
-    family, objective : str
+    family, risk : str
     noise : tuple of (pi, pi_prime), or None where each row has its own
     losses : tuple of str
     rows : tuple of the cells of each row
 
     Examples
     --------
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
     >>> (table,) = score_tables(cells)
     >>> table.title, table.label(table.rows[0])
     ("UCI and LIBSVM: Balanced accuracy, (π, π') = (1.0, 0.0)", 'susy')
     """
 
     family: str
-    objective: str
+    risk: str
     noise: tuple[float, float] | None
     losses: tuple[str, ...]
-    rows: tuple[dict[str, ComparedCell], ...]
+    rows: tuple[dict[str, Cell], ...]
 
     @property
     def datasets(self) -> list[str]:
@@ -49,54 +49,52 @@ class ScoreTable:
         """What the table shows."""
         family = FAMILIES.get(self.family, self.family)
         if self.noise is not None:
-            return f"{family}: {SCORES[self.objective]}, (π, π') = {noise_text(*self.noise)}"
+            return f"{family}: {SCORES[self.risk]}, (π, π') = {noise_text(*self.noise)}"
         what = " ".join([family, *(name for name in self.datasets if name != self.family)])
-        return f"{what}: {SCORES[self.objective]}"
+        return f"{what}: {SCORES[self.risk]}"
 
     @property
     def row_header(self) -> str:
         """What the rows are."""
         return "π, π'" if self.noise is None else "data set"
 
-    def label(self, row: dict[str, ComparedCell]) -> str:
+    def label(self, row: dict[str, Cell]) -> str:
         """The name of a row."""
         cell = next(iter(row.values()))
         return f"{float(cell.pi)}, {float(cell.pi_prime)}" if self.noise is None else cell.dataset
 
 
-def score_tables(cells: Sequence[ComparedCell], by_noise: Container[str] = ()) -> list[ScoreTable]:
-    """Return the tables of compared cells: one for each family, objective and noise rate.
+def score_tables(cells: Sequence[Cell], by_noise: Container[str] = ()) -> list[ScoreTable]:
+    """Return the tables of compared cells: one for each family, risk and noise rate.
 
     The families in ``by_noise`` have the noise rates as rows instead, as MNIST has in the paper.
 
     Examples
     --------
-    >>> cells = [ComparedCell("mnist", "mnist", "ber", pi, 0.3, "hinge", 77.9, 0.4, 10, True) for pi in (0.8, 0.7)]
+    >>> cells = [Cell("mnist", "mnist", "ber", pi, 0.3, "hinge", 77.9, 0.4, 10, True) for pi in (0.8, 0.7)]
     >>> len(score_tables(cells)), len(score_tables(cells, by_noise={"mnist"}))
     (2, 1)
     """
 
-    def key(cell: ComparedCell) -> tuple[str, str, tuple[float, float] | None]:
-        return cell.family, cell.objective, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
+    def key(cell: Cell) -> tuple[str, str, tuple[float, float] | None]:
+        return cell.family, cell.risk, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
 
     tables = []
-    for (family, objective, noise), group in groupby(cells, key):
+    for (family, risk, noise), group in groupby(cells, key):
         rows = rows_of(list(group))
         losses = sorted({cell.loss for row in rows for cell in row}, key=loss_order)
         tables.append(
-            ScoreTable(
-                family, objective, noise, tuple(losses), tuple({cell.loss: cell for cell in row} for row in rows)
-            )
+            ScoreTable(family, risk, noise, tuple(losses), tuple({cell.loss: cell for cell in row} for row in rows))
         )
     return tables
 
 
-def single_dataset_families(cells: Sequence[ComparedCell]) -> set[str]:
+def single_dataset_families(cells: Sequence[Cell]) -> set[str]:
     """Return the families with a single data set, which read best with a row a noise rate.
 
     Examples
     --------
-    >>> single_dataset_families([ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)])
+    >>> single_dataset_families([Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)])
     {'uci'}
     """
     datasets = {(cell.family, cell.dataset) for cell in cells}

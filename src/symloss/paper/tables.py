@@ -1,4 +1,4 @@
-"""The paper's tables that hold no experiment: Table 1 (losses) and the table of proposition 10."""
+"""Table 1 of the paper, losses and their properties, and the same of the losses that it leaves out."""
 
 from __future__ import annotations
 
@@ -69,28 +69,3 @@ def further_losses() -> list[LossRow]:
     ['squared_hinge', 'double_hinge', 'exponential', 'barrier_hinge']
     """
     return [LossRow.of(get_loss(name)) for name in list_losses() if name not in TABLE_1]
-
-
-def table_1_latex() -> str:
-    r"""Return Table 1 as a LaTeX tabular (booktabs).
-
-    Examples
-    --------
-    >>> print(table_1_latex().splitlines()[4])
-    Squared & $(1-z)^{2}$ & $2\eta(x)-1$ & $\checkmark$ & $\times$ & $\checkmark$ \\
-    """
-
-    def mark(holds: bool) -> str:
-        return r"$\checkmark$" if holds else r"$\times$"
-
-    lines = [
-        r"\begin{tabular}{lllccc}",
-        r"\toprule",
-        r"Loss name & $\ell(z)$ & $f^{\ell*}(x)$ & Convex & Symmetric & Recover $\eta(x)$ \\ \midrule",
-    ]
-    lines += [
-        f"{row.title} & ${row.latex}$ & ${row.minimiser_latex}$ & "
-        f"{mark(row.convex)} & {mark(row.symmetric)} & {mark(row.recovers_eta)} \\\\"
-        for row in table_1()
-    ]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from symloss.paper.compare import ComparedCell, summarise, summarise_parts
+from symloss.paper.compare import Cell, summarise, summarise_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, near_text, summary_texts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
 
@@ -24,13 +24,13 @@ boldface: cells with it in both or in neither, in rows with all seven losses.
 best loss: such rows in which our best loss has boldface in the paper."""
 
 
-def print_comparison(cells: Sequence[ComparedCell], console: Console) -> None:
+def print_comparison(cells: Sequence[Cell], console: Console) -> None:
     """Print every table of the comparison, in pieces where the losses do not fit beside each other.
 
     Examples
     --------
     >>> from rich.console import Console
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> print_comparison(cells, Console(width=80))
     UCI and LIBSVM susy: Balanced accuracy
     π, π'       Hinge
@@ -49,13 +49,13 @@ def print_comparison(cells: Sequence[ComparedCell], console: Console) -> None:
             console.print()
 
 
-def print_summary(cells: Sequence[ComparedCell], console: Console) -> None:
-    """Print how well the two agree: over all cells, and for each family, objective and noise rate.
+def print_summary(cells: Sequence[Cell], console: Console) -> None:
+    """Print how well the two agree: over all cells, and for each family, risk and noise rate.
 
     Examples
     --------
     >>> from rich.console import Console
-    >>> cells = [ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
+    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
     >>> print_summary(cells, Console(width=80))
                 cells   rms  |z| < 1  |z| < 2  |z| < 3  boldface  best loss
     ...
@@ -109,12 +109,12 @@ def _piece(table: ScoreTable, losses: Sequence[str], first: int) -> Table:
     return piece
 
 
-def _labels(table: ScoreTable, row: dict[str, ComparedCell], losses: Sequence[str]) -> list[str]:
+def _labels(table: ScoreTable, row: dict[str, Cell], losses: Sequence[str]) -> list[str]:
     published = any(loss in row and row[loss].paper_mean is not None for loss in losses)
     return [table.label(row), *(["paper", "diff |z|"] if published else [])]
 
 
-def _texts(cell: ComparedCell) -> list[Text]:
+def _texts(cell: Cell) -> list[Text]:
     """Return the lines of a cell; a star for boldface, for terminals and files that show none."""
     from rich.text import Text
 

@@ -1,97 +1,95 @@
-"""What a worker does of the reproduction: one cell, from its configuration to its scores, without writing anything."""
+"""What a worker does of the reproduction: from a configuration to its result, without writing anything."""
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import torch
 
 from symloss.losses import Loss
-from symloss.paper.experiment import CellScores, run_cell
-from symloss.paper.images import load_images, run_image_cell
+from symloss.losses.importing import import_named
+from symloss.paper.experiment import run_trials
+from symloss.paper.images import load_images, run_image_trials
 from symloss.paper.protocol import IMAGES, ImageSettings, Settings
-from symloss.paper.results import Cell, Configuration, Scores, current_versions
+from symloss.paper.results import PUBLISHED, Configuration, Result, Scored, Scores, current_versions
 
 Progress = Callable[[int, int], None]
 CHANCE = 50.0  # the score of a classifier that says nothing
-_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and a cell takes a core or a GPU
+_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and a task takes a core or a GPU
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told: the cell, the losses that its file lacks, and where the file's data is from.
+    """What a worker is told: the configuration, the losses that its file lacks, and where the file's data is from.
 
     Examples
     --------
-    >>> cell = Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20)
-    >>> Task(cell, losses=[], objectives=["auc"]).device
+    >>> one = Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20)
+    >>> Task(one, losses=[], risks=["auc"]).device
     'cpu'
     """
 
     configuration: Configuration
     losses: Sequence[Loss]
-    objectives: Sequence[str]
+    risks: Sequence[str]
     device: str = "cpu"
     download: bool = True
     source: str | None = None
 
 
-def run_task(task: Task, progress: Progress | None = None) -> Cell | str:
-    """Run a task, in a worker, and return the cell, or what went wrong.
+def run_task(task: Task, progress: Progress | None = None) -> Result | str:
+    """Run a task, in a worker, and return the result, or what went wrong.
 
     Examples
     --------
-    >>> cell = Configuration(family="uci", dataset="symloss.nowhere:load", pi=1, pi_prime=0, trials=20)
-    >>> run_task(Task(cell, [], ["auc"]))
+    >>> one = Configuration(family="uci", dataset="symloss.nowhere:load", pi=1, pi_prime=0, trials=20)
+    >>> run_task(Task(one, [], ["auc"]))
     "cannot import symloss.nowhere:load: No module named 'symloss.nowhere'"
     """
     with _ONE_AT_A_TIME:
         start = time.perf_counter()
         try:
-            found, source = _run(task, progress)
-            return Cell(
+            ways, source = _run(task, progress)
+            published = ways.pop(PUBLISHED)
+            return Result(
                 **vars(task.configuration),
-                scores=_or_chance(found.scores),
-                curves=found.curves,
-                further_scores={way: _or_chance(of, warn=False) for way, of in found.further_scores.items()},
-                further_curves=found.further_curves,
+                scores=_or_chance(published.scores),
+                curves=published.curves,
+                errors=published.errors,
+                further={way: replace(of, scores=_or_chance(of.scores, warn=False)) for way, of in ways.items()},
                 versions=current_versions() | {"data": source},
                 device=_device_name(task.device),
                 seconds=round(time.perf_counter() - start, 2),
                 finished=datetime.now(tz=UTC).isoformat(timespec="seconds"),
             )
-        except Exception as error:  # a data set or a loss of the user's may raise anything; other cells go on
+        except Exception as error:  # a data set or a loss of the user's may raise anything; other tasks go on
             return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
 
 
-def _run(task: Task, progress: Progress | None) -> tuple[CellScores, str]:
-    """Run a cell for a task's losses, and return what was found and where the data is from."""
-    cell, losses, objectives, device = task.configuration, task.losses, task.objectives, task.device
-    noise = cell.pi, cell.pi_prime
-    if cell.family in IMAGES:
-        images = load_images(cell.family, cell.dataset, task.download)
-        settings = ImageSettings(**cell.settings)
-        found = run_image_cell(
-            images, *noise, settings, losses, objectives, cell.trials, cell.seed, cell.dataset, device,
+def _run(task: Task, progress: Progress | None) -> tuple[dict[str, Scored], str]:
+    """Run a task's trials, and return what they scored in every way, and where the data is from."""
+    of, losses, risks, device = task.configuration, task.losses, task.risks, task.device
+    noise = of.pi, of.pi_prime
+    if of.family in IMAGES:
+        images = load_images(of.family, of.dataset, task.download)
+        settings = ImageSettings(**of.settings)
+        found = run_image_trials(
+            images, *noise, settings, losses, risks, of.trials, of.seed, of.dataset, device,
             progress=None if progress is None else lambda done: progress(done, settings.epochs),
         )  # fmt: skip
         return found, "official files"
-    X, y, source = load_arrays(cell.dataset, task.download)
+    X, y, source = load_arrays(of.dataset, task.download)
     if task.source is not None:
         check_source(task.source, source)
-    scores = run_cell(
-        X, y, *noise, losses, objectives, cell.trials, Settings(**cell.settings), cell.seed, cell.dataset, device
-    )
-    return CellScores(scores), source
+    scores = run_trials(X, y, *noise, losses, risks, of.trials, Settings(**of.settings), of.seed, of.dataset, device)
+    return {PUBLISHED: Scored(scores=scores)}, source
 
 
 def check_images(task: Task) -> None:
@@ -121,11 +119,8 @@ def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
         found: Any = load(dataset, download=download)
         source = "generator" if "generator" in found.origin else "official files"
     else:
-        module, _, function = dataset.partition(":")
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # a module in the working directory, as with python -m
         try:
-            found = getattr(importlib.import_module(module), function)()
+            found = import_named(dataset)()
         except (ImportError, AttributeError) as error:
             raise ValueError(f"cannot import {dataset}: {error}") from error
     if hasattr(found, "data") and hasattr(found, "target"):

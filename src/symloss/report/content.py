@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
-from symloss.paper.compare import ComparedCell, compare
-from symloss.paper.images import FURTHER_SCORES
-from symloss.paper.results import Cell, DamagedResult, read_results
-from symloss.report.facts import run_facts
-
-PUBLISHED_WAY = "as published"
-
-
-@dataclass(frozen=True)
-class ScoredCell:
-    """A compared cell, and the score of every trial.
-
-    Examples
-    --------
-    >>> cell = ComparedCell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 2, True)
-    >>> ScoredCell(cell, (77.5, 78.3)).trials
-    (77.5, 78.3)
-    """
-
-    compared: ComparedCell
-    trials: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """All cells of a run that are scored in one way.
-
-    Parameters
-    ----------
-    way : str
-        ``as published``, or what a further way is, such as "dropout off, last epoch".
-    results : tuple of Cell
-        With the scores of this way.
-    cells : tuple of ScoredCell
-        In the paper's order.
-
-    Examples
-    --------
-    >>> Scoring("as published", (), ()).compared
-    []
-    """
-
-    way: str
-    results: tuple[Cell, ...]
-    cells: tuple[ScoredCell, ...]
-
-    @property
-    def compared(self) -> list[ComparedCell]:
-        """The cells without their trials."""
-        return [cell.compared for cell in self.cells]
+from symloss.paper.compare import Cell, compare
+from symloss.paper.images import FURTHER_WAYS
+from symloss.paper.results import PUBLISHED, DamagedResult, Result, read_results
+from symloss.report.provenance import provenance
 
 
 @dataclass(frozen=True)
@@ -66,27 +21,32 @@ class Run:
     ----------
     name : str
         The folder's name, with as many of its parents as tell it from the other runs.
-    facts : dict
+    provenance : dict
         How it was made: a title, and one text or several.
-    scorings : tuple of Scoring
-        The published way first.
+    cells : dict
+        The cells of each way of scoring, in the paper's order; the published way comes first.
     damaged : tuple of DamagedResult
         Files that are left out.
 
     Examples
     --------
-    >>> Run("uci-matched", {"trials": ["20"]}, (), ()).name
+    >>> Run("uci-matched", {"trials": ["20"]}, {"as published": ()}, ()).name
     'uci-matched'
     """
 
     name: str
-    facts: Mapping[str, Sequence[str]]
-    scorings: tuple[Scoring, ...]
+    provenance: Mapping[str, Sequence[str]]
+    cells: Mapping[str, Sequence[Cell]]
     damaged: tuple[DamagedResult, ...]
+
+    @property
+    def published(self) -> Sequence[Cell]:
+        """The cells that are scored as published."""
+        return self.cells[PUBLISHED]
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Read folders of results; a folder that is named twice is one run.
+    """Read folders of results, and number their cells; a folder that is named twice is one run.
 
     Raises
     ------
@@ -96,21 +56,23 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     Examples
     --------
     >>> import tempfile
-    >>> from symloss.paper.results import write_cell
+    >>> from symloss.paper.results import write_result
     >>> scores = {"auc": {"sigmoid": [90, 91]}}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_cell(Path(folder), Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores=scores))
+    ...     result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores=scores)
+    ...     _ = write_result(Path(folder), result)
     ...     (run,) = read_runs([Path(folder)])
-    >>> run.scorings[0].cells[0].trials, run.facts["trials"]
+    >>> run.published[0].scores, run.provenance["trials"]
     ((90.0, 91.0), ['2'])
     """
     paths = list(dict.fromkeys(folder.resolve() for folder in folders))
     if not paths:
         raise ValueError("a report needs at least one folder of results, got none")
-    runs = []
+    runs, numbers = [], count()
     for name, path in zip(distinct_names(paths), paths, strict=True):
         found = read_results(path)
-        runs.append(Run(name, run_facts(path, found.cells), _scorings(found.cells), tuple(found.damaged)))
+        cells = _numbered_cells(found.whole, numbers)
+        runs.append(Run(name, provenance(path, found.whole), cells, tuple(found.damaged)))
     return runs
 
 
@@ -134,23 +96,12 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _scorings(results: Sequence[Cell]) -> tuple[Scoring, ...]:
-    scorings = [_scoring(PUBLISHED_WAY, results)]
-    for way, title in FURTHER_SCORES.items():
-        if with_way := [result.scored(way) for result in results if way in result.further_scores]:
-            scorings.append(_scoring(title, with_way))
-    return tuple(scorings)
+def _numbered_cells(results: Sequence[Result], numbers: Iterator[int]) -> dict[str, list[Cell]]:
+    cells = {}
+    for way, title in {PUBLISHED: PUBLISHED, **FURTHER_WAYS}.items():
+        if with_way := [result for result in results if way in result.ways]:
+            cells[title] = [replace(cell, number=next(numbers)) for cell in compare(with_way, way)]
+    return cells
 
 
-def _scoring(way: str, results: Sequence[Cell]) -> Scoring:
-    trials = {
-        (result.family, result.dataset, objective, result.pi, result.pi_prime, loss): tuple(values)
-        for result in results
-        for objective, losses in result.scores.items()
-        for loss, values in losses.items()
-    }
-    cells = tuple(ScoredCell(cell, trials[(*cell.row, cell.loss)]) for cell in compare(results))
-    return Scoring(way, tuple(results), cells)
-
-
-__all__ = ["PUBLISHED_WAY", "Run", "ScoredCell", "Scoring", "distinct_names", "read_runs"]
+__all__ = ["Run", "distinct_names", "read_runs"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from symloss.paper.compare import loss_order, noise_text
+from symloss.functional import RISKS
+from symloss.paper.compare import Cell, loss_order, noise_text
 from symloss.paper.figures import styles_of
-from symloss.paper.results import OBJECTIVES
 from symloss.paper.score_tables import SCORES, loss_heading
-from symloss.report.content import Run, ScoredCell, Scoring
+from symloss.report.content import Run
 
 DECIMALS = 4  # of means, as in the result files
 CURVE_DECIMALS = 2  # finer than a screen
@@ -17,35 +17,7 @@ SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v"
            "*": "star"}  # fmt: skip
 # Of other losses. Six colours are for those of one's own: pairs of symbol and colour repeat after forty-two.
 FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
-FILTERS = {"run": "Run", "dataset": "Data set", "objective": "Objective", "loss": "Loss", "scores": "Scores"}
-
-
-class Placed(NamedTuple):
-    """A cell, and the run and scoring that it is of.
-
-    Examples
-    --------
-    >>> Placed._fields
-    ('run', 'scoring', 'cell')
-    """
-
-    run: Run
-    scoring: Scoring
-    cell: ScoredCell
-
-
-def placed_cells(runs: Iterable[Run]) -> Iterator[Placed]:
-    """Yield all cells in the order of the report; a cell's number is its place here.
-
-    Examples
-    --------
-    >>> list(placed_cells([]))
-    []
-    """
-    for run in runs:
-        for scoring in run.scorings:
-            for cell in scoring.cells:
-                yield Placed(run, scoring, cell)
+FILTERS = {"run": "Run", "dataset": "Data set", "risk": "Risk", "loss": "Loss", "scores": "Scores"}
 
 
 def filter_values(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
@@ -54,17 +26,16 @@ def filter_values(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     Examples
     --------
     >>> list(filter_values([]))
-    ['run', 'dataset', 'objective', 'loss', 'scores']
+    ['run', 'dataset', 'risk', 'loss', 'scores']
     """
-    placed = list(placed_cells(runs))
-    cells = [place.cell.compared for place in placed]
-    objectives = {cell.objective for cell in cells}
+    cells = [cell for run in runs for of_way in run.cells.values() for cell in of_way]
+    risks = {cell.risk for cell in cells}
     return {
         "run": {run.name: run.name for run in runs},
         "dataset": {cell.dataset: cell.dataset for cell in cells},
-        "objective": {objective: SCORES[objective] for objective in OBJECTIVES if objective in objectives},
+        "risk": {risk: SCORES[risk] for risk in RISKS if risk in risks},
         "loss": {loss: loss_heading(loss) for loss in sorted({cell.loss for cell in cells}, key=loss_order)},
-        "scores": {place.scoring.way: place.scoring.way for place in placed},
+        "scores": {way: way for run in runs for way in run.cells},
     }
 
 
@@ -78,15 +49,37 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
     """
     values = filter_values(runs)
     names = {key: list(titles) for key, titles in values.items()}
-    cells = [place.cell.compared for place in placed_cells(runs)]
-    noises = sorted({(cell.pi, cell.pi_prime) for cell in cells}, key=lambda noise: (noise[1] - noise[0], -noise[0]))
+    lists = [(run.name, way, cells) for run in runs for way, cells in run.cells.items()]
+    noises = sorted(
+        {(cell.pi, cell.pi_prime) for _, _, cells in lists for cell in cells},
+        key=lambda noise: (noise[1] - noise[0], -noise[0]),
+    )
+
+    def place(run: str, way: str, cell: Cell) -> dict[str, Any]:
+        return {
+            "run": names["run"].index(run),
+            "scores": names["scores"].index(way),
+            "family": cell.family,
+            "dataset": names["dataset"].index(cell.dataset),
+            "risk": names["risk"].index(cell.risk),
+            "noise": noises.index((cell.pi, cell.pi_prime)),
+            "loss": names["loss"].index(cell.loss),
+        }
+
     return {
         "names": names,
         "titles": {key: list(titles.values()) for key, titles in values.items()},
         "noises": [noise_text(*noise) for noise in noises],
         "styles": _styles(names["loss"]),
-        "cells": _columns(_cell_row(place, names, noises) for place in placed_cells(runs)),
-        "curves": _columns(_curve_rows(runs, names, noises)),
+        "cells": _columns(
+            place(run, way, cell) | _numbers_of_cell(cell) for run, way, cells in lists for cell in cells
+        ),
+        "curves": _columns(
+            place(run, way, cell) | _numbers_of_curve(cell)
+            for run, way, cells in lists
+            for cell in sorted(cells, key=_by_name_and_noise)
+            if cell.curve
+        ),
     }
 
 
@@ -105,16 +98,8 @@ def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
     ]
 
 
-def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[float, float]]) -> dict[str, Any]:
-    cell = place.cell.compared
+def _numbers_of_cell(cell: Cell) -> dict[str, Any]:
     return {
-        "run": names["run"].index(place.run.name),
-        "scores": names["scores"].index(place.scoring.way),
-        "family": cell.family,
-        "dataset": names["dataset"].index(cell.dataset),
-        "objective": names["objective"].index(cell.objective),
-        "noise": noises.index((cell.pi, cell.pi_prime)),
-        "loss": names["loss"].index(cell.loss),
         "mean": round(cell.mean, DECIMALS),
         "se": _rounded(cell.se),
         "bold": cell.bold,
@@ -123,33 +108,18 @@ def _cell_row(place: Placed, names: dict[str, list[str]], noises: list[tuple[flo
         "paper_bold": cell.paper_bold,
         "difference": _rounded(cell.difference),
         "z": _rounded(cell.z),
-        "trials": place.cell.trials,
+        "trials": cell.scores,
     }
 
 
-def _curve_rows(
-    runs: Sequence[Run], names: dict[str, list[str]], noises: list[tuple[float, float]]
-) -> Iterator[dict[str, Any]]:
-    for number, run in enumerate(runs):
-        for scoring in run.scorings:
-            for result in scoring.results:
-                errors = result.further_curves.get("se", {})
-                for objective, losses in result.curves.items():
-                    for loss, curve in losses.items():
-                        if loss not in result.scores.get(objective, {}):
-                            continue  # the report is of cells: without a score there is none
-                        error = errors.get(objective, {}).get(loss)
-                        yield {
-                            "run": number,
-                            "scores": names["scores"].index(scoring.way),
-                            "family": result.family,
-                            "dataset": names["dataset"].index(result.dataset),
-                            "objective": names["objective"].index(objective),
-                            "noise": noises.index((result.pi, result.pi_prime)),
-                            "loss": names["loss"].index(loss),
-                            "mean": [round(value, CURVE_DECIMALS) for value in curve],
-                            "se": error and [round(value, CURVE_DECIMALS) for value in error],
-                        }
+def _numbers_of_curve(cell: Cell) -> dict[str, Any]:
+    mean, se = ([round(value, CURVE_DECIMALS) for value in values] for values in (cell.curve, cell.curve_errors))
+    return {"mean": mean, "se": se or None}
+
+
+def _by_name_and_noise(cell: Cell) -> tuple[str, float, float]:
+    """The order in which the curves can be chosen."""
+    return cell.dataset, cell.pi, cell.pi_prime
 
 
 def _columns(rows: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -164,4 +134,4 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS)
 
 
-__all__ = ["FILTERS", "Placed", "filter_values", "placed_cells", "report_data"]
+__all__ = ["FILTERS", "filter_values", "report_data"]

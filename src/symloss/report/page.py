@@ -12,8 +12,8 @@ these in ``window.symloss`` (``templates/page.js``)::
     symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
     symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme
 
-``plot`` gives the HTML of one such figure and ``scrolling`` that of a wide table. A Plotly figure made in Python goes
-into ``data`` as ``json.loads(figure.to_json())``. All numbers of ``data`` must be finite (JSON has no others).
+``plot`` gives the HTML of one such figure. A Plotly figure made in Python goes into ``data`` as
+``json.loads(figure.to_json())``. All numbers of ``data`` must be finite (JSON has no others).
 """
 
 from __future__ import annotations
@@ -104,17 +104,6 @@ def plot(id: str, description: str, caption: str) -> Markup:
     ...
     """
     return render("plot.html.j2", id=id, description=description, caption=caption)
-
-
-def scrolling(label: str, html: Markup) -> Markup:
-    """Return HTML that may be wider than the page in a box that scrolls, by keyboard too; ``label`` names the box.
-
-    Examples
-    --------
-    >>> print(scrolling("Scores", Markup("<table></table>")))
-    <div class="scroll" role="region" aria-label="Scores" tabindex="0"><table></table></div>
-    """
-    return Markup('<div class="scroll" role="region" aria-label="{}" tabindex="0">{}</div>').format(label, html)
 
 
 def render(template: str, **values: Any) -> Markup:

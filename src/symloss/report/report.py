@@ -9,12 +9,13 @@ from pathlib import Path
 
 from symloss import __version__
 from symloss.files import write_whole
+from symloss.paper.score_tables import loss_heading, score_text
 from symloss.report.content import Run, read_runs
 from symloss.report.data import FILTERS, filter_values, report_data
 from symloss.report.explorer import explorer_section
 from symloss.report.page import Section, plot, render, render_page, source
 from symloss.report.summary import summary_section
-from symloss.report.tables import LIMITS, shown_tables
+from symloss.report.tables import LIMITS, shade, signed, tables_of
 
 SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what those before it have made
 
@@ -42,10 +43,10 @@ def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
     Examples
     --------
     >>> import tempfile
-    >>> from symloss.paper.results import Cell, write_cell
-    >>> cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> from symloss.paper.results import Result, write_result
+    >>> result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_cell(Path(folder) / "results", cell)
+    ...     _ = write_result(Path(folder) / "results", result)
     ...     (run,) = write_report([Path(folder) / "results"], Path(folder) / "report.html")
     ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
     True
@@ -86,9 +87,14 @@ def results_section(runs: Sequence[Run]) -> Section:
         filters={key: (FILTERS[key], titles) for key, titles in values.items() if len(titles) > 1},
         published=_published(runs),
         curves=bool(data["curves"]),
-        runs=list(zip(runs, shown_tables(runs), strict=True)),
+        runs=runs,
+        tables_of=tables_of,
+        loss_heading=loss_heading,
+        score_text=score_text,
+        signed=signed,
+        shade=shade,
         numbers={key: {name: number for number, name in enumerate(titles)} for key, titles in values.items()},
-        objectives=values["objective"],
+        risks=values["risk"],
         limits=LIMITS,
         plot=plot,
     )
@@ -98,7 +104,7 @@ def results_section(runs: Sequence[Run]) -> Section:
 
 def _published(runs: Sequence[Run]) -> bool:
     """Whether the paper has any cell of the runs."""
-    return any(cell.paper_mean is not None for run in runs for cell in run.scorings[0].compared)
+    return any(cell.paper_mean is not None for run in runs for cell in run.published)
 
 
 @cache

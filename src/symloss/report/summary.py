@@ -8,7 +8,7 @@ from typing import NamedTuple
 from symloss.paper.compare import Summary, summarise, summarise_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
 from symloss.paper.score_tables import FAMILIES, SCORES
-from symloss.report.content import Run, Scoring
+from symloss.report.content import Run
 from symloss.report.page import Section, render
 
 COLUMNS = ("cells", "compared", *SUMMARY_COLUMNS[2:3], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
@@ -37,17 +37,17 @@ def summary_section(runs: Sequence[Run]) -> Section:
     'Summary'
     """
     # Runs follow different protocols and may share cells: their figures are never put together.
-    summaries = {run.name: summarise(run.scorings[0].compared) for run in runs}
+    summaries = {run.name: summarise(run.published) for run in runs}
     html = render(
         "summary.html.j2",
         figures={name: key_figures(summary) for name, summary in summaries.items()},
         columns=COLUMNS,
         lines=[
-            Line(run.name, scoring.way if len(run.scorings) > 1 else "", _texts(summarise(scoring.compared)))
+            Line(run.name, way if len(run.cells) > 1 else "", _texts(summarise(cells)))
             for run in runs
-            for scoring in run.scorings
+            for way, cells in run.cells.items()
         ],
-        parts=[line for run in runs for line in _parts(run.name, run.scorings[0])],
+        parts=[line for run in runs for line in _parts(run)],
         published=any(summary.compared for summary in summaries.values()),
         runs=runs,
     )
@@ -78,12 +78,12 @@ def key_figures(summary: Summary) -> list[tuple[str, str]]:
     return figures
 
 
-def _parts(name: str, scoring: Scoring) -> list[Line]:
-    """Return the lines of families, objectives and noise rates, where there are several."""
+def _parts(run: Run) -> list[Line]:
+    """Return the lines of families, risks and noise rates, where there are several."""
     titles = FAMILIES | SCORES
     return [
-        Line(name, titles.get(of, of), _texts(summary))
-        for part, summaries in summarise_parts(scoring.compared).items()
+        Line(run.name, titles.get(of, of), _texts(summary))
+        for part, summaries in summarise_parts(run.published).items()
         if part != "all" and len(summaries) > 1
         for of, summary in summaries.items()
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
-OBJECTIVES = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
+ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
 class Fitted(NamedTuple):
@@ -43,7 +43,7 @@ def fit_table(
     frame: DataFrame,
     label: str,
     *,
-    objective: str = "auc",
+    risk: str = "auc",
     positive: str | None = None,
     drop: Sequence[str] = (),
     weight: str | None = None,
@@ -63,7 +63,8 @@ def fit_table(
         Numbers are taken as they are, texts are one-hot encoded.
     label : str
         The column of labels, of two distinct values.
-    objective : {"auc", "ber"}
+    risk : {"auc", "ber"}
+        The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
     positive : str, optional
         The positive label; by default the larger.
     drop : sequence of str
@@ -92,7 +93,7 @@ def fit_table(
     >>> fitted.notes[0]
     "label y: 'yes' is positive (20 rows), the larger; 'no' is negative (20 rows)"
     """
-    _check_options(objective, pi, pi_prime)
+    _check_options(risk, pi, pi_prime)
     check_columns([label], frame, "the label")
     check_columns(drop, frame, "to drop")
     check_columns([weight] if weight else [], frame, "the weight")
@@ -104,7 +105,7 @@ def fit_table(
     encoding = Encoding.fit(features, max_categories)
     notes = [_label_note(label, labels, is_positive, positive), *_notes(features, encoding)]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
-    estimator = OBJECTIVES[objective](
+    estimator = ESTIMATORS[risk](
         candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
     )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
@@ -119,9 +120,9 @@ def _fit(estimator: Any, encoding: Encoding, frame: DataFrame, positive: NDArray
     estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
 
 
-def _check_options(objective: str, pi: float | None, pi_prime: float | None) -> None:
-    if objective not in OBJECTIVES:
-        raise ValueError(f"the objective must be {' or '.join(OBJECTIVES)}, got {objective!r}")
+def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
+    if risk not in ESTIMATORS:
+        raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
     if (pi is None) != (pi_prime is None):
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:

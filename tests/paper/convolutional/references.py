@@ -4,22 +4,20 @@ import numpy as np
 import torch
 
 import symloss as sl
-from symloss.paper.convolutional import Training
+from symloss.paper.convolutional import TrainingSettings
 from symloss.paper.convolutional.batches import classes_of, draw_batches
-from symloss.paper.convolutional.network import Layers, NetworkStack, initial_layers, state_dict
+from symloss.paper.convolutional.network import NetworkLayers, NetworkStack, initial_layers, state_dict
 from symloss.paper.convolutional.step import make_step
-from symloss.paper.training.objectives import Objective
+from symloss.paper.training.risks import Risk
 
-OBJECTIVES = [
-    Objective(risk, loss) for risk in ("ber", "auc") for loss in (sl.BarrierHinge(), sl.Sigmoid(), sl.Squared())
-]
+RISKS = [Risk(risk, loss) for risk in ("ber", "auc") for loss in (sl.BarrierHinge(), sl.Sigmoid(), sl.Squared())]
 
 
-def risk_of(objective, scores, sign):
+def risk_of(risk, scores, sign):
     pos, neg = scores[sign > 0], scores[sign < 0]
-    if objective.risk == "ber":
-        return objective.loss(pos).mean() + objective.loss(-neg).mean()
-    return objective.loss(pos[:, None] - neg[None, :]).mean()
+    if risk.name == "ber":
+        return risk.loss(pos).mean() + risk.loss(-neg).mean()
+    return risk.loss(pos[:, None] - neg[None, :]).mean()
 
 
 def exact_convolutions():
@@ -56,16 +54,16 @@ def draw_clear_images(nets, masks, shape):
     return images
 
 
-def gradient_errors(architecture, device="cpu", kernels=False, dtype=torch.float32, n=5, trials=2, goals=OBJECTIVES):
+def gradient_errors(architecture, device="cpu", kernels=False, dtype=torch.float32, n=5, trials=2, risks=RISKS):
     """Return the largest relative distance of a network's gradient from autograd's in float64, by part of the network.
 
     Images and parameters are float32 numbers, so that both start from the same ones.
     """
     torch.manual_seed(0)
     initial = [initial_layers(architecture, np.random.default_rng(trial)) for trial in range(trials)]
-    stack = NetworkStack(architecture, initial * len(goals), device)
+    stack = NetworkStack(architecture, initial * len(risks), device)
     generator = torch.Generator(device)
-    step, _ = make_step(stack, goals, generator, 1e-4, 1e-4, kernels, dtype)
+    step, _ = make_step(stack, risks, generator, 1e-4, 1e-4, kernels, dtype)
     nets = [stack.network(k).to(device).double() for k in range(len(stack))]
     sign = torch.ones(trials, n, device=device)
     sign[:, ::2] = -1
@@ -81,8 +79,8 @@ def gradient_errors(architecture, device="cpu", kernels=False, dtype=torch.float
         j, t = divmod(k, trials)
         with exact_convolutions():
             scores, _ = forward(net, images[t], [mask[t] for mask in masks])
-            risk_of(goals[j], scores, sign[t]).backward()
-        found = state_dict(Layers(*(part[k].double() for part in step.gradients)), architecture)
+            risk_of(risks[j], scores, sign[t]).backward()
+        found = state_dict(NetworkLayers(*(part[k].double() for part in step.gradients)), architecture)
         for name, parameter in net.named_parameters():
             floor = 0.01 * net.output.weight.grad.norm()  # the last bias's gradient may cancel to rounding
             distance = (parameter.grad - found[name]).norm() / parameter.grad.norm().clamp(min=floor)
@@ -90,7 +88,7 @@ def gradient_errors(architecture, device="cpu", kernels=False, dtype=torch.float
     return worst
 
 
-def train_alone(images, rows, y, objective, random_state, architecture, training):
+def train_alone(images, rows, y, risk, random_state, architecture, training):
     """Train one network, without dropout, on the batches that a stack would give it; return it."""
     assert architecture.dropout == 0
     generator = np.random.default_rng(random_state)
@@ -106,9 +104,9 @@ def train_alone(images, rows, y, objective, random_state, architecture, training
         for of_step, sign in zip(*(part[:, 0] for part in batches), strict=True):
             scores = model((images[of_step] / 255 - mean) / sd)
             adam.zero_grad()
-            risk_of(objective, scores, sign).backward()
+            risk_of(risk, scores, sign).backward()
             adam.step()
     return model.eval()
 
 
-TRAINING = Training(epochs=3, batch_size=16, learning_rate=1e-3, mean=(0.5, 0.4, 0.3), sd=(0.2, 0.3, 0.4))
+TRAINING = TrainingSettings(epochs=3, batch_size=16, learning_rate=1e-3, mean=(0.5, 0.4, 0.3), sd=(0.2, 0.3, 0.4))

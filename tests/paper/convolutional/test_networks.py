@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from symloss.paper.convolutional import Architecture, NetworkStack, Training, _both_ways, train_networks
+from symloss.paper.convolutional import Architecture, NetworkStack, TrainingSettings, _both_ways, train_networks
 from symloss.paper.convolutional.network import initial_layers
 from symloss.paper.convolutional.step import has_kernels, make_step
 
 sys.path.insert(0, str(Path(__file__).parent))
-from references import OBJECTIVES, TRAINING, exact_convolutions, forward, gradient_errors, train_alone
+from references import RISKS, TRAINING, exact_convolutions, forward, gradient_errors, train_alone
 
 SMALL = Architecture(3, 16, 6, 8, 32, 16)
 
@@ -40,11 +40,11 @@ def test_gradients_are_autograds(channels, dtype, limit):
 def test_networks_come_out_as_if_trained_alone(balanced):
     images, rows, y = drawn()
     architecture, training = replace(SMALL, dropout=0.0), replace(TRAINING, balanced=balanced)
-    trained = train_networks(images, rows, y, images, OBJECTIVES, [5, 6], architecture, training)
+    trained = train_networks(images, rows, y, images, RISKS, [5, 6], architecture, training)
     pixels = (images / 255 - torch.tensor(training.mean)[:, None, None]) / torch.tensor(training.sd)[:, None, None]
     for k in range(len(trained.stack)):
         j, t = divmod(k, 2)
-        model = train_alone(images, rows[t], y[t], OBJECTIVES[j], 5 + t, architecture, training)
+        model = train_alone(images, rows[t], y[t], RISKS[j], 5 + t, architecture, training)
         with torch.no_grad():
             scores = model(pixels)
             again = trained.stack.network(k).eval()(pixels)
@@ -52,18 +52,17 @@ def test_networks_come_out_as_if_trained_alone(balanced):
             torch.testing.assert_close(found, scores, rtol=0, atol=5e-3 * float(scores.std()))
 
 
-def test_a_network_depends_on_no_other_objective():
+def test_a_network_depends_on_no_other_risk():
     images, rows, y = drawn()
     of = [
-        train_networks(images, rows, y, images, goals, [5, 6], SMALL, TRAINING).scores
-        for goals in (OBJECTIVES, OBJECTIVES[3:4])
+        train_networks(images, rows, y, images, risks, [5, 6], SMALL, TRAINING).scores for risks in (RISKS, RISKS[3:4])
     ]
     torch.testing.assert_close(of[0][:, :, 3:4], of[1])
 
 
 def test_dropout_off_and_on_differ_only_by_dropout():
     images, rows, y = drawn()
-    trained = train_networks(images, rows, y, images, OBJECTIVES[:1], [5, 6], SMALL, replace(TRAINING, epochs=1))
+    trained = train_networks(images, rows, y, images, RISKS[:1], [5, 6], SMALL, replace(TRAINING, epochs=1))
     assert not torch.equal(*trained.scores)
     assert not torch.equal(trained.scores[0, 0, 0, 0], trained.scores[0, 0, 0, 1])
 
@@ -71,9 +70,9 @@ def test_dropout_off_and_on_differ_only_by_dropout():
 def test_scores_with_dropout_on_are_those_of_masks_drawn_for_every_image():
     trials, n = 2, 7
     initial = [initial_layers(SMALL, np.random.default_rng(trial)) for trial in range(trials)]
-    stack = NetworkStack(SMALL, initial * len(OBJECTIVES))
+    stack = NetworkStack(SMALL, initial * len(RISKS))
     generator = torch.Generator().manual_seed(3)
-    step, _ = make_step(stack, OBJECTIVES, generator, 1e-4, 0.0, False, torch.float32)
+    step, _ = make_step(stack, RISKS, generator, 1e-4, 0.0, False, torch.float32)
     images = torch.randn(n, SMALL.side, SMALL.side, SMALL.channels)
     with torch.no_grad():
         masks = step.masks(n)
@@ -104,11 +103,11 @@ def test_kernels_gradients_are_autograds():
 def test_kernels_and_graph_train_as_plain_products_do():
     needs_kernels()
     images, rows, y = drawn(32)
-    architecture, training = replace(Architecture(), dropout=0.0), Training(2, 16, learning_rate=1e-4)
-    cpu = train_networks(images, rows, y, images, OBJECTIVES, [5, 6], architecture, training).scores
+    architecture, training = replace(Architecture(), dropout=0.0), TrainingSettings(2, 16, learning_rate=1e-4)
+    cpu = train_networks(images, rows, y, images, RISKS, [5, 6], architecture, training).scores
     gpu = [
         train_networks(
-            images.cuda(), rows, y, images.cuda(), OBJECTIVES, [5, 6], architecture, training, dtype=torch.float32
+            images.cuda(), rows, y, images.cuda(), RISKS, [5, 6], architecture, training, dtype=torch.float32
         ).scores.cpu()
         for _ in range(2)
     ]
@@ -121,11 +120,11 @@ def test_kernels_train_as_one_network_at_a_time_does():
     needs_kernels()
     images, rows, y = drawn(32)
     images = images.cuda()
-    architecture, training = replace(Architecture(), dropout=0.0), Training(2, 16, learning_rate=1e-4)
-    found = train_networks(images, rows, y, images, OBJECTIVES, [5, 6], architecture, training, dtype=torch.float32)
+    architecture, training = replace(Architecture(), dropout=0.0), TrainingSettings(2, 16, learning_rate=1e-4)
+    found = train_networks(images, rows, y, images, RISKS, [5, 6], architecture, training, dtype=torch.float32)
     for k in range(len(found.stack)):
         j, t = divmod(k, 2)
-        model = train_alone(images, rows[t], y[t], OBJECTIVES[j], 5 + t, architecture, training)
+        model = train_alone(images, rows[t], y[t], RISKS[j], 5 + t, architecture, training)
         with torch.no_grad(), exact_convolutions():
             scores = model(images / 255)
         torch.testing.assert_close(found.scores[0, -1, j, t], scores, rtol=0, atol=0.02 * float(scores.std()))

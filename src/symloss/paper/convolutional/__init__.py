@@ -1,9 +1,9 @@
-"""Train many independent convolutional networks at once: every objective of every trial, the paper's deep experiments.
+"""Train many independent convolutional networks at once: every risk of every trial, the paper's deep experiments.
 
-All objectives of a trial start from the same parameters and see the same batches and the same dropout. All images lie
+All risks of a trial start from the same parameters and see the same batches and the same dropout. All images lie
 on the device as bytes, all batches are drawn in advance, and on a GPU a whole step is one CUDA graph: nothing waits for
 the processor. Gradients are written by hand. With Triton a step computes in bfloat16, and parameters, AMSGrad and
-objectives are in float32; elsewhere all is in float32, by plain products.
+risks are in float32; elsewhere all is in float32, by plain products.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from symloss.corruption import RandomState
 from symloss.paper.convolutional.batches import draw_batches
 from symloss.paper.convolutional.network import Architecture, ConvolutionalNetwork, NetworkStack, initial_layers
 from symloss.paper.convolutional.step import Step, has_kernels, make_step
-from symloss.paper.training.objectives import Objective
+from symloss.paper.training.risks import Risk
 
 _CHUNK, _PLAIN_CHUNK = 500, 100  # test images at a time; plain products write the patches of every network
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSettings:
     """How networks are trained.
 
     Parameters
@@ -42,7 +42,7 @@ class Training:
 
     Examples
     --------
-    >>> Training(epochs=1).batch_size
+    >>> TrainingSettings(epochs=1).batch_size
     128
     """
 
@@ -61,8 +61,8 @@ class Trained(NamedTuple):
     Parameters
     ----------
     stack : NetworkStack
-        After the last epoch: objective j in trial t is number ``j * trials + t``.
-    scores : Tensor of shape (2, epochs, objectives, trials, n_test)
+        After the last epoch: risk j in trial t is number ``j * trials + t``.
+    scores : Tensor of shape (2, epochs, risks, trials, n_test)
         With dropout off, and with dropout on.
 
     Examples
@@ -81,16 +81,16 @@ def train_networks(
     rows: NDArray[np.int64],
     y: NDArray[np.int64],
     test_images: Tensor,
-    objectives: Sequence[Objective],
+    risks: Sequence[Risk],
     random_states: Sequence[RandomState],
     architecture: Architecture,
-    training: Training,
+    training: TrainingSettings,
     *,
     kernels: bool | None = None,
     dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Trained:
-    """Train a network for every objective in every trial, and score the test images after every epoch.
+    """Train a network for every risk in every trial, and score the test images after every epoch.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def train_networks(
         The device that they are on is the device used.
     rows, y : array of shape (trials, n_train)
         Each trial's training images, as rows of ``images``, and their labels +1 and -1.
-    objectives : sequence of Objective
+    risks : sequence of Risk
         What to minimise, one network each in every trial.
     random_states : sequence of int or numpy Generator, one a trial
-        Seeds of the initial parameters and of the batches, which all objectives of a trial share.
+        Seeds of the initial parameters and of the batches, which all risks of a trial share.
     architecture : Architecture
-    training : Training
+    training : TrainingSettings
     kernels : bool, optional
         Whether to use Triton's kernels; by default where the device has them.
     dtype : torch.dtype, optional
@@ -117,7 +117,8 @@ def train_networks(
     >>> images = torch.randint(0, 256, (20, 1, 16, 16), dtype=torch.uint8)
     >>> rows, y = np.arange(20)[None], np.repeat([[1, -1]], 10, 1)
     >>> small = Architecture(1, 16, 2, 3, 8, 4)
-    >>> trained = train_networks(images, rows, y, images, [Objective("auc", Sigmoid())], [0], small, Training(2))
+    >>> risks, training = [Risk("auc", Sigmoid())], TrainingSettings(epochs=2)
+    >>> trained = train_networks(images, rows, y, images, risks, [0], small, training)
     >>> trained.scores.shape
     torch.Size([2, 2, 1, 1, 20])
     """
@@ -128,11 +129,9 @@ def train_networks(
     initial = [initial_layers(architecture, generator) for generator in generators]
     batches = draw_batches(rows, y, generators, training.epochs, training.batch_size, training.balanced).to(device)
     seed = int(generators[0].integers(2**62))
-    stack = NetworkStack(architecture, initial * len(objectives), device)
+    stack = NetworkStack(architecture, initial * len(risks), device)
     generator = torch.Generator(device)
-    step, optimiser = make_step(
-        stack, objectives, generator, training.learning_rate, training.weight_decay, kernels, dtype
-    )
+    step, optimiser = make_step(stack, risks, generator, training.learning_rate, training.weight_decay, kernels, dtype)
     pixels, test_pixels = (part.permute(0, 2, 3, 1).contiguous() for part in (images, test_images))
     prepare = _Preparation(training, dtype, device)
     number = torch.zeros(1, dtype=torch.int64, device=device)
@@ -149,7 +148,7 @@ def train_networks(
         )
         generator.manual_seed(seed)
         found = torch.empty(
-            2, training.epochs, len(objectives), len(rows), len(test_images), device=device, dtype=torch.float32
+            2, training.epochs, len(risks), len(rows), len(test_images), device=device, dtype=torch.float32
         )
         steps, chunk = len(batches.rows) // training.epochs, _CHUNK if kernels else _PLAIN_CHUNK
         for epoch in range(training.epochs):
@@ -166,7 +165,7 @@ def train_networks(
 class _Preparation:
     """Bytes to normalised numbers."""
 
-    def __init__(self, training: Training, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, training: TrainingSettings, dtype: torch.dtype, device: torch.device) -> None:
         mean, sd = (torch.tensor(part, device=device) for part in (training.mean, training.sd))
         self.scale, self.shift, self.dtype = 1 / (255 * sd), -mean / sd, dtype
 
@@ -175,10 +174,10 @@ class _Preparation:
 
 
 def _both_ways(step: Step, images: Tensor) -> Tensor:
-    """Return the scores (2, objectives, trials, n) of the same images for all trials, with dropout off and on."""
+    """Return the scores (2, risks, trials, n) of the same images for all trials, with dropout off and on."""
     shared = images.expand(step.trials, *images.shape).contiguous()
     features = step.features(shared)[1].output.flatten(2)
-    split = (len(step.objectives), step.trials)
+    split = (len(step.risks), step.trials)
     masks = step.masks(len(images)) if step.rate else None
     return torch.stack([step.scores(features, drop)[0].unflatten(0, split) for drop in (None, masks)])
 
@@ -210,6 +209,6 @@ __all__ = [
     "ConvolutionalNetwork",
     "NetworkStack",
     "Trained",
-    "Training",
+    "TrainingSettings",
     "train_networks",
 ]

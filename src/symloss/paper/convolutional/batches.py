@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symloss.paper.training.objectives import Classes
+from symloss.paper.training.risks import Classes
 
 Integers = NDArray[np.int64]
 

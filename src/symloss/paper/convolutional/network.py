@@ -57,10 +57,10 @@ class Architecture:
         return self.pooled[1] ** 2 * self.second
 
     @property
-    def shapes(self) -> Layers[tuple[int, int]]:
+    def shapes(self) -> NetworkLayers[tuple[int, int]]:
         """The shapes of one network's parameters."""
         taps = KERNEL**2
-        return Layers(
+        return NetworkLayers(
             (taps * self.channels + 1, self.first),
             (taps * self.first + 1, self.second),
             (self.features, self.wide),
@@ -72,7 +72,7 @@ class Architecture:
         )
 
 
-class Layers(NamedTuple, Generic[Part]):
+class NetworkLayers(NamedTuple, Generic[Part]):
     """The parameters of networks, leading dimensions are networks; or one thing for each of these parts.
 
     Parameters
@@ -129,7 +129,7 @@ class ConvolutionalNetwork(nn.Module):
         return scores
 
 
-def initial_layers(architecture: Architecture, generator: np.random.Generator) -> Layers[Tensor]:
+def initial_layers(architecture: Architecture, generator: np.random.Generator) -> NetworkLayers[Tensor]:
     """Draw a network's parameters as PyTorch does by default: uniform, at most 1 / sqrt(number of inputs).
 
     Examples
@@ -144,10 +144,10 @@ def initial_layers(architecture: Architecture, generator: np.random.Generator) -
         bound = (inputs - (name in ("first", "second"))) ** -0.5  # a convolution's last row is its bias
         drawn = generator.random(shape, dtype=np.float32)
         parts.append(torch.from_numpy((2 * drawn - 1) * np.float32(bound)))
-    return Layers(*parts)
+    return NetworkLayers(*parts)
 
 
-def state_dict(layers: Layers[Tensor], architecture: Architecture) -> dict[str, Tensor]:
+def state_dict(layers: NetworkLayers[Tensor], architecture: Architecture) -> dict[str, Tensor]:
     """Return one network's parameters as a ``ConvolutionalNetwork`` has them.
 
     Examples
@@ -177,7 +177,7 @@ class NetworkStack:
     Parameters
     ----------
     architecture : Architecture
-    networks : sequence of Layers
+    networks : sequence of NetworkLayers
         The parameters of each network, copied.
     device : torch.device or str
 
@@ -189,7 +189,7 @@ class NetworkStack:
     """
 
     def __init__(
-        self, architecture: Architecture, networks: Sequence[Layers[Tensor]], device: torch.device | str = "cpu"
+        self, architecture: Architecture, networks: Sequence[NetworkLayers[Tensor]], device: torch.device | str = "cpu"
     ) -> None:
         self.architecture, self.count = architecture, len(networks)
         self.flat = torch.zeros(sum(size for size, _ in self._parts()), device=device)
@@ -202,22 +202,22 @@ class NetworkStack:
         return self.count
 
     @property
-    def layers(self) -> Layers[Tensor]:
+    def layers(self) -> NetworkLayers[Tensor]:
         """The parameters with the networks as their leading dimension."""
         return self.views(self.flat)
 
-    def views(self, flat: Tensor) -> Layers[Tensor]:
+    def views(self, flat: Tensor) -> NetworkLayers[Tensor]:
         """The layers that a flat tensor of parameters, or of anything that goes with them, consists of."""
         parts, start = [], 0
         for size, shape in self._parts():
             parts.append(flat[start : start + shape[0] * shape[1] * shape[2]].view(shape))
             start += size
-        return Layers(*parts)
+        return NetworkLayers(*parts)
 
     def network(self, k: int) -> ConvolutionalNetwork:
         """Return a copy of network k."""
         copy = ConvolutionalNetwork(self.architecture)
-        one = Layers(*(part[k].cpu() for part in self.layers))
+        one = NetworkLayers(*(part[k].cpu() for part in self.layers))
         copy.load_state_dict(state_dict(one, self.architecture))
         return copy
 
@@ -226,4 +226,12 @@ class NetworkStack:
         return [(a * b * c + -(a * b * c) % _ALIGNED, (a, b, c)) for a, b, c in shapes]
 
 
-__all__ = ["KERNEL", "Architecture", "ConvolutionalNetwork", "Layers", "NetworkStack", "initial_layers", "state_dict"]
+__all__ = [
+    "KERNEL",
+    "Architecture",
+    "ConvolutionalNetwork",
+    "NetworkLayers",
+    "NetworkStack",
+    "initial_layers",
+    "state_dict",
+]

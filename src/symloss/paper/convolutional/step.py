@@ -1,4 +1,4 @@
-"""One step of all networks of a stack, with gradients written by hand: for every objective of every trial."""
+"""One step of all networks of a stack, with gradients written by hand: for every risk of every trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from symloss.paper.convolutional.network import NetworkStack
 from symloss.paper.convolutional.patches import Convolution, Patches, Pooled
-from symloss.paper.training.objectives import Classes, Objective
+from symloss.paper.training.risks import Classes, Risk
 
 
 class Optimiser(Protocol):
@@ -26,15 +26,15 @@ class Optimiser(Protocol):
 class Step:
     """The gradients of all networks of a stack, and the step along them.
 
-    Networks of objective j in trial t are number ``j * trials + t``; those of a trial share its images and its dropout.
+    Networks of risk j in trial t are number ``j * trials + t``; those of a trial share its images and its dropout.
 
     Parameters
     ----------
     stack : NetworkStack
-    objectives : sequence of Objective
+    risks : sequence of Risk
     convolutions : pair of Convolution
     dtype : torch.dtype
-        What is computed in; the objectives, and sums over a batch, in float32 or better.
+        What is computed in; the risks, and sums over a batch, in float32 or better.
     generator : torch.Generator
         Of dropout, on the stack's device.
     """
@@ -42,20 +42,20 @@ class Step:
     def __init__(
         self,
         stack: NetworkStack,
-        objectives: Sequence[Objective],
+        risks: Sequence[Risk],
         convolutions: tuple[Convolution, Convolution],
         dtype: torch.dtype,
         generator: torch.Generator,
     ) -> None:
-        self.stack, self.objectives, self.dtype, self.generator = stack, objectives, dtype, generator
+        self.stack, self.risks, self.dtype, self.generator = stack, risks, dtype, generator
         self.first, self.second = convolutions
-        self.trials = len(stack) // len(objectives)
+        self.trials = len(stack) // len(risks)
         self.rate = stack.architecture.dropout
         self.sums = torch.promote_types(dtype, torch.float32)
         self.copy = stack.flat.to(dtype)  # the parameters themselves in float32
         self.gradient = torch.zeros_like(self.copy)
         self.parameters, self.gradients = stack.views(self.copy), stack.views(self.gradient)
-        self.streams = [torch.cuda.Stream(stack.flat.device) for _ in objectives] if stack.flat.is_cuda else []
+        self.streams = [torch.cuda.Stream(stack.flat.device) for _ in risks] if stack.flat.is_cuda else []
 
     def features(self, images: Tensor) -> tuple[Pooled, Pooled]:
         """Return what the convolutions make of each trial's images (trials, n, side, side, channels)."""
@@ -74,7 +74,7 @@ class Step:
 
     def scores(self, features: Tensor, masks: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return the scores (networks, n) in float32 or better, and the two hidden layers."""
-        p, split = self.parameters, (len(self.objectives), self.trials)
+        p, split = self.parameters, (len(self.risks), self.trials)
         wide = torch.baddbmm(p.wide_bias, features, p.wide).relu_()
         if masks:
             wide.unflatten(0, split).mul_(masks[0])
@@ -85,7 +85,7 @@ class Step:
         return scores.squeeze(2), wide, narrow
 
     def write_gradients(self, images: Tensor, classes: Classes) -> None:
-        """Write the gradients of every network's objective on its trial's batch (trials, n, side, side, channels)."""
+        """Write the gradients of every network's risk on its trial's batch (trials, n, side, side, channels)."""
         first, second = self.features(images)
         masks = self.masks(images.shape[1]) if self.rate else None
         by_features = self._fully_connected(second.output.flatten(2), masks, classes).view_as(second.output)
@@ -97,7 +97,7 @@ class Step:
         """Write the gradients of the fully connected layers, and return that by the features."""
         p, g, scale = self.parameters, self.gradients, 1 / (1 - self.rate)
         scores, wide, narrow = self.scores(features, masks)
-        by_scores = self._by_scores(scores.unflatten(0, (len(self.objectives), -1)), classes).flatten(0, 1)[..., None]
+        by_scores = self._by_scores(scores.unflatten(0, (len(self.risks), -1)), classes).flatten(0, 1)[..., None]
         g.output_bias.copy_(by_scores.sum(1, keepdim=True))
         by_scores = by_scores.to(self.dtype)
         torch.bmm(narrow.mT, by_scores, out=g.output)
@@ -111,18 +111,18 @@ class Step:
         return torch.bmm(by_wide, p.wide.mT)
 
     def _by_scores(self, scores: Tensor, classes: Classes) -> Tensor:
-        """Return the objectives' gradients by the scores (objectives, trials, n)."""
+        """Return the risks' gradients by the scores (risks, trials, n)."""
         out = torch.empty_like(scores)
         if not self.streams:
-            for objective, part, target in zip(self.objectives, scores, out, strict=True):
-                target.copy_(objective.gradient(part, classes))
+            for risk, part, target in zip(self.risks, scores, out, strict=True):
+                target.copy_(risk.gradient(part, classes))
             return out
-        # Many small kernels, which wait for each other unless each objective has a stream.
+        # Many small kernels, which wait for each other unless each risk has a stream.
         main = torch.cuda.current_stream(scores.device)
-        for objective, part, target, stream in zip(self.objectives, scores, out, self.streams, strict=True):
+        for risk, part, target, stream in zip(self.risks, scores, out, self.streams, strict=True):
             stream.wait_stream(main)
             with torch.cuda.stream(stream):
-                target.copy_(objective.gradient(part, classes))
+                target.copy_(risk.gradient(part, classes))
         for stream in self.streams:
             main.wait_stream(stream)
         return out
@@ -172,7 +172,7 @@ def has_kernels(device: torch.device) -> bool:
 
 def make_step(
     stack: NetworkStack,
-    objectives: Sequence[Objective],
+    risks: Sequence[Risk],
     generator: torch.Generator,
     learning_rate: float,
     weight_decay: float,
@@ -181,11 +181,11 @@ def make_step(
 ) -> tuple[Step, Optimiser]:
     """Return the step of a stack and its optimiser, by Triton's kernels or by plain PyTorch."""
     if not kernels:
-        step = Step(stack, objectives, (Patches(), Patches()), dtype, generator)
+        step = Step(stack, risks, (Patches(), Patches()), dtype, generator)
         return step, TorchAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
     from symloss.paper.convolutional.kernels import FIRST, SECOND, KernelAMSGrad, KernelConvolution
 
-    step = Step(stack, objectives, (KernelConvolution(FIRST), KernelConvolution(SECOND)), dtype, generator)
+    step = Step(stack, risks, (KernelConvolution(FIRST), KernelConvolution(SECOND)), dtype, generator)
     return step, KernelAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
 
 

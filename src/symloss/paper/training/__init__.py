@@ -1,6 +1,6 @@
-"""Train many independent perceptrons at once: every objective of every trial, each as if trained alone.
+"""Train many independent perceptrons at once: every risk of every trial, each as if trained alone.
 
-All objectives of a trial start from the same parameters and see the same batches. Gradients are written by hand: with
+All risks of a trial start from the same parameters and see the same batches. Gradients are written by hand: with
 the ReLU's mask M, and u the risk's gradient by the scores, P = (diag(u) X)' M gives those of both layers, P * w for the
 first layer's weights W (a column for each hidden unit, w its weight in the output), and the column sums of P * W for w.
 So a step passes five times over the hidden layer, the largest array by far: product, ReLU, scores, mask, product.
@@ -19,15 +19,15 @@ from torch import Tensor
 from symloss.checking import is_positive
 from symloss.corruption import RandomState
 from symloss.models import Layers, PerceptronStack, lecun_normal
-from symloss.paper.training.first_layer import Batch, features_of
-from symloss.paper.training.objectives import RISKS, Classes, Objective
+from symloss.paper.training.first_layer import Batch, points_of
+from symloss.paper.training.risks import Classes, Risk
 from symloss.threads import one_thread
 
 
 def train(
     X: Tensor,
     y: Tensor,
-    objectives: Sequence[Objective],
+    risks: Sequence[Risk],
     random_states: Sequence[RandomState],
     *,
     hidden_units: int = 500,
@@ -37,7 +37,7 @@ def train(
     weight_decay: float = 0.0,
     stacked: bool | None = None,
 ) -> PerceptronStack:
-    """Train a perceptron for every objective in every trial, by AMSGrad on shuffled batches of both classes.
+    """Train a perceptron for every risk in every trial, by AMSGrad on shuffled batches of both classes.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def train(
         Training points; the device that they are on is the device used.
     y : Tensor of shape (trials, n)
         Their labels in {0, 1}, {-1, +1} or bool.
-    objectives : sequence of Objective
+    risks : sequence of Risk
         What to minimise, one perceptron each in every trial.
     random_states : sequence of int or numpy Generator, one a trial
-        Seeds of the initial weights and of the batches, which all objectives of a trial share.
+        Seeds of the initial weights and of the batches, which all risks of a trial share.
     hidden_units, epochs, batch_size, learning_rate
         The perceptron and its training.
     weight_decay : float
@@ -61,7 +61,7 @@ def train(
     Returns
     -------
     PerceptronStack
-        The perceptrons after the last epoch, those of the first objective first: objective j in trial t is number
+        The perceptrons after the last epoch, those of the first risk first: risk j in trial t is number
         ``j * trials + t``.
 
     Examples
@@ -69,7 +69,7 @@ def train(
     >>> from symloss.losses import Sigmoid
     >>> y = torch.tensor([[1, -1] * 20])
     >>> X = 2 * y[..., None] + torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))
-    >>> stack = train(X, y, [Objective("ber", Sigmoid()), Objective("auc", Sigmoid())], [0], epochs=20)
+    >>> stack = train(X, y, [Risk("ber", Sigmoid()), Risk("auc", Sigmoid())], [0], epochs=20)
     >>> ((stack(X[0]) > 0) == (y > 0)).float().mean(1)
     tensor([0.9750, 0.9750])
     """
@@ -87,17 +87,17 @@ def train(
         for part in [slice(None)] if stacked else [slice(t, t + 1) for t in range(trials)]:
             generators = [np.random.default_rng(state) for state in random_states[part]]
             initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
-            stack = PerceptronStack(initial * len(objectives)).to(X.device)
+            stack = PerceptronStack(initial * len(risks)).to(X.device)
             optimiser = torch.optim.Adam(
                 [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
             )
             # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
             batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
-            _minimise(stack, optimiser, X[part], batches, objectives, stacked, min(batch_size, n))
+            _minimise(stack, optimiser, X[part], batches, risks, stacked, min(batch_size, n))
             parts.append(stack)
     if len(parts) == 1:
         return parts[0]
-    return PerceptronStack([part.model(j) for j in range(len(objectives)) for part in parts])
+    return PerceptronStack([part.model(j) for j in range(len(risks)) for part in parts])
 
 
 @torch.no_grad()
@@ -106,22 +106,22 @@ def _minimise(
     optimiser: torch.optim.Adam,
     X: Tensor,
     batches: Sequence[tuple[Tensor, Classes]],
-    objectives: Sequence[Objective],
+    risks: Sequence[Risk],
     stacked: bool,
     batch_size: int,
 ) -> None:
     gradients = torch.zeros_like(stack.rows)
-    trials, copies = len(X), len(objectives) if stacked else 1
+    trials, copies = len(X), len(risks) if stacked else 1
     # Buffers and views are made once: a fresh hidden layer at every step would cost page faults.
-    features = features_of(X, copies, X.new_empty(copies * trials, batch_size, stack.hidden_units))
+    points = points_of(X, copies, X.new_empty(copies * trials, batch_size, stack.hidden_units))
     groups = [
-        _Group(objectives[first : first + copies], stack.views(stack.rows[models]), stack.views(gradients[models]))
-        for first in range(0, len(objectives), copies)
+        _Group(risks[first : first + copies], stack.views(stack.rows[models]), stack.views(gradients[models]))
+        for first in range(0, len(risks), copies)
         for models in [slice(first * trials, (first + copies) * trials)]
     ]
     stack.rows.grad = gradients
     for rows, classes in batches:
-        batch = features.batch(rows)
+        batch = points.batch(rows)
         for group in groups:
             _write_gradient(group, batch, classes)
         optimiser.step()
@@ -129,9 +129,9 @@ def _minimise(
 
 
 class _Group(NamedTuple):
-    """Objectives that take a step together: their perceptrons' parameters and gradients, as views of the stack."""
+    """Risks that take a step together: their perceptrons' parameters and gradients, as views of the stack."""
 
-    objectives: Sequence[Objective]
+    risks: Sequence[Risk]
     layers: Layers
     gradients: Layers
 
@@ -142,8 +142,8 @@ def _write_gradient(group: _Group, batch: Batch, classes: Classes) -> None:
     scores = torch.baddbmm(bias[:, None], hidden, output.mT).squeeze(2)
     by_scores = torch.cat(
         [
-            objective.gradient(part, classes)
-            for objective, part in zip(group.objectives, scores.view(-1, *classes.sign.shape), strict=True)
+            risk.gradient(part, classes)
+            for risk, part in zip(group.risks, scores.view(-1, *classes.sign.shape), strict=True)
         ]
     )
     batch.transposed_times(by_scores, hidden.sign_(), gradients.hidden)
@@ -170,4 +170,4 @@ def _batches(
             yield torch.from_numpy(rows).to(device), Classes.of(labels.sum(1).tolist(), rows.shape[1], device)
 
 
-__all__ = ["RISKS", "Objective", "train"]
+__all__ = ["Risk", "train"]

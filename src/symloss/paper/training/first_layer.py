@@ -22,14 +22,14 @@ class Batch(Protocol):
         """Write (diag(by_scores) X')' mask (k, d + 1, h) for by_scores (k, b) and mask (k, b, h)."""
 
 
-class Features(Protocol):
+class Points(Protocol):
     """The training points of all trials."""
 
     def batch(self, rows: Tensor) -> Batch:
         """Return the batch with these rows (trials, b) of the points."""
 
 
-def features_of(X: Tensor, copies: int, hidden: Tensor) -> Features:
+def points_of(X: Tensor, copies: int, hidden: Tensor) -> Points:
     """Return the training points (trials, n, d), each trial's for ``copies`` models in a row of the stack.
 
     ``hidden`` is the buffer (k, b, h) for the hidden layer: a fresh one at every step would cost page faults.
@@ -37,12 +37,12 @@ def features_of(X: Tensor, copies: int, hidden: Tensor) -> Features:
     if X.device.type == "cpu" and len(X) == copies == 1:
         usual = X[0].median(0).values
         if ((X[0] != usual).float().mean()) < _SPARSE:
-            return SparseFeatures(X[0], usual)
-    return DenseFeatures(X, copies, hidden)
+            return SparsePoints(X[0], usual)
+    return DensePoints(X, copies, hidden)
 
 
-class DenseFeatures:
-    """Features as they are."""
+class DensePoints:
+    """Points as they are."""
 
     def __init__(self, X: Tensor, copies: int, hidden: Tensor) -> None:
         self.points = F.pad(X, (0, 1), value=1.0)
@@ -73,8 +73,8 @@ class DenseBatch:
         torch.bmm(self.weighted, mask, out=out)
 
 
-class SparseFeatures:
-    """One trial's features as X = V + 1 c': c the usual value of each column, V few entries, kept row by row."""
+class SparsePoints:
+    """One trial's points as X = V + 1 c': c the usual value of each column, V few entries, kept row by row."""
 
     def __init__(self, X: Tensor, usual: Tensor) -> None:
         self.usual = usual

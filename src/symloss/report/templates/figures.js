@@ -27,11 +27,11 @@
   const lossesOf = (of, indices) => [...new Set(indices.map((i) => of.loss[i]))].sort((a, b) => a - b);
 
   function panels(kind, of, indices, drawOne) {
-    names.objective.forEach((name, objective) => {
+    names.risk.forEach((name, risk) => {
       const figure = byId(`${kind}-${name}`);
-      const own = indices.filter((i) => of.objective[i] === objective);
+      const own = indices.filter((i) => of.risk[i] === risk);
       figure.hidden = !own.length;
-      if (own.length) drawOne(figure, own, title("objective", objective));
+      if (own.length) drawOne(figure, own, title("risk", risk));
     });
   }
 
@@ -59,7 +59,7 @@
     } });
   }
 
-  const place = (of, i) => ["run", "scores", "family", "dataset", "objective", "noise", "loss"].map((key) => of[key][i]).join();
+  const place = (of, i) => ["run", "scores", "family", "dataset", "risk", "noise", "loss"].map((key) => of[key][i]).join();
   const cellOf = new Map(cells.run.map((_, i) => [place(cells, i), i]));
 
   function drawEpochs(figure, indices, ytitle) {
@@ -117,7 +117,7 @@
   }
 
   const cellName = (i) => [...(several ? [title("run", cells.run[i])] : []), title("dataset", cells.dataset[i]),
-    title("objective", cells.objective[i]), noises[cells.noise[i]]].join(" · ");
+    title("risk", cells.risk[i]), noises[cells.noise[i]]].join(" · ");
 
   function drawLargest(published) {
     const largest = published.toSorted((a, b) => Math.abs(cells.difference[b]) - Math.abs(cells.difference[a])).slice(0, 10);

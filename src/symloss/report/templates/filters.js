@@ -61,7 +61,7 @@
       rowsLeft += row !== head && !row.hidden;
     }
     const columnsLeft = columns.filter(Boolean).length - 1;
-    block.hidden = !rowsLeft || !columnsLeft || !admits("objective", Number(block.dataset.objective));
+    block.hidden = !rowsLeft || !columnsLeft || !admits("risk", Number(block.dataset.risk));
   }
 
   function showCount() {

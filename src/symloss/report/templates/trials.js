@@ -43,7 +43,7 @@
       const z = cells.z[i] === null ? "" : `, z ${signed(cells.z[i])}`;
       facts.push(["difference", signed(cells.difference[i]) + z]);
     }
-    const of = [title("dataset", cells.dataset[i]), title("objective", cells.objective[i]), noises[cells.noise[i]]];
+    const of = [title("dataset", cells.dataset[i]), title("risk", cells.risk[i]), noises[cells.noise[i]]];
     const numbers = cells.trials[i].map((value) => value.toFixed(2));
     const marks = `● trial  | our mean${cells.paper_mean[i] === null ? "" : "  ◇ paper's mean"}`;
     return [

@@ -9,18 +9,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from symloss.functional import RISKS
 from symloss.losses import Loss, Piecewise
-
-RISKS = ("ber", "auc")
 
 
 @dataclass(frozen=True)
-class Objective:
+class Risk:
     """The risk that training minimises, and the loss in it.
 
     Parameters
     ----------
-    risk : {"ber", "auc"}
+    name : {"ber", "auc"}
         ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced
         error: next to a weight decay the scale of a risk matters, and this is the paper's. ``"auc"`` is the mean loss
         over all pairs of a positive and a negative point of the batch.
@@ -30,20 +29,20 @@ class Objective:
     Examples
     --------
     >>> from symloss.losses import Hinge
-    >>> Objective("auc", Hinge())
-    Objective(risk='auc', loss=Hinge())
+    >>> Risk("auc", Hinge())
+    Risk(name='auc', loss=Hinge())
     """
 
-    risk: str
+    name: str
     loss: Loss
 
     def __post_init__(self) -> None:
-        if self.risk not in RISKS:
-            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.risk!r}")
+        if self.name not in RISKS:
+            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.name!r}")
 
     def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
         """Return the risk's gradient by the scores (k, b); rows are independent, a missing class counts for nothing."""
-        return (_ber_gradient if self.risk == "ber" else _auc_gradient)(scores, classes, self.loss)
+        return (_ber_gradient if self.name == "ber" else _auc_gradient)(scores, classes, self.loss)
 
 
 class Classes(NamedTuple):

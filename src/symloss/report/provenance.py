@@ -7,26 +7,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from symloss.paper.results import Cell, cell_path
+from symloss.paper.results import Result, result_path
 
 
-def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
-    """Return how a run was made, a title and every value that its cells have.
+def provenance(folder: Path, results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return how a run was made, a title and every value that its results have.
 
     Examples
     --------
     >>> import tempfile
-    >>> from symloss.paper.results import write_cell
-    >>> cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> from symloss.paper.results import write_result
+    >>> result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_cell(Path(folder), cell)
-    ...     facts = run_facts(Path(folder), [cell])
-    >>> facts["trials"], facts["computing time"]
+    ...     _ = write_result(Path(folder), result)
+    ...     made = provenance(Path(folder), [result])
+    >>> made["trials"], made["computing time"]
     (['2'], ['not recorded'])
     """
     seconds = sum(result.seconds for result in results)
     packages = dict.fromkeys(name for result in results for name in result.versions)
-    facts = {
+    made = {
         "protocol": _distinct(result.protocol for result in results),
         "trials": _distinct(result.trials for result in results),
         "seed": _distinct(result.seed for result in results),
@@ -35,10 +35,10 @@ def run_facts(folder: Path, results: Sequence[Cell]) -> dict[str, list[str]]:
         "computing time": [_duration(seconds)] if seconds else [],
     }
     for name in packages:
-        title = f"version of {name}" if name in {*facts, "when"} else name
-        facts[title] = _distinct(result.versions.get(name, "") for result in results)
-    facts["when"] = [_when(folder, results)]
-    return {name: values or ["not recorded"] for name, values in facts.items()}
+        title = f"version of {name}" if name in {*made, "when"} else name
+        made[title] = _distinct(result.versions.get(name, "") for result in results)
+    made["when"] = [_when(folder, results)]
+    return {name: values or ["not recorded"] for name, values in made.items()}
 
 
 def _distinct(values: Iterable[object]) -> list[str]:
@@ -63,10 +63,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _when(folder: Path, results: Sequence[Cell]) -> str:
-    """The days on which cells were finished, or when their files were last changed."""
+def _when(folder: Path, results: Sequence[Result]) -> str:
+    """The days on which results were finished, or when their files were last changed."""
     if days := sorted({result.finished[:10] for result in results if result.finished}):
         return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    files = [cell_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
+    files = [result_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
     changed = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), tz=UTC)
     return f"not recorded; files last changed on {changed:%Y-%m-%d}"
