@@ -97,7 +97,7 @@ class StackSteps:
         initial = [initial_layers(architecture, np.random.default_rng(trial)) for trial in range(trials)]
         self.stack = NetworkStack(architecture, initial * len(risks), device)
         self.generator = torch.Generator(device)
-        self.step, self.optimiser = make_step(self.stack, risks, self.generator, 1e-4, 1e-4, kernels, dtype)
+        self.step, self.optimizer = make_step(self.stack, risks, self.generator, 1e-4, 1e-4, kernels, dtype)
         size = trials, batch, architecture.side, architecture.side, architecture.channels
         self.images = torch.randn(size, device=device, dtype=dtype)
         sign = torch.ones(trials, batch, device=device)
@@ -107,7 +107,7 @@ class StackSteps:
     def whole(self) -> None:
         """Take a step."""
         self.step.write_gradients(self.images, self.classes)
-        self.optimiser.step()
+        self.optimizer.step()
 
     def parts(self) -> dict[str, Callable[[], object]]:
         """Return the parts of a step, each on its own."""
@@ -125,7 +125,7 @@ class StackSteps:
             ),
             "second convolution's input": lambda: step.second.input_gradient(second, by_second, step.parameters.second),
             "first convolution's weights": lambda: step.first.weight_gradient(first, by_first, step.gradients.first),
-            "AMSGrad": self.optimiser.step,
+            "AMSGrad": self.optimizer.step,
         }
 
 

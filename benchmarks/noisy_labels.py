@@ -1,4 +1,4 @@
-"""Estimators and what else one could pick, on the nine UCI data sets: scores on clean labels, learnt from noisy ones.
+"""Estimators and what else one could pick, on the nine UCI data sets: scores on clean labels, learned from noisy ones.
 
 python benchmarks/noisy_labels.py --trials 5 --jobs 2 --out benchmarks/results
 
@@ -68,7 +68,7 @@ def methods(seed):
 
 
 class LibAUC(BaseEstimator):
-    """LibAUC's AUC margin loss with its optimiser, both at their defaults, around a perceptron of 200 units."""
+    """LibAUC's AUC margin loss with its optimizer, both at their defaults, around a perceptron of 200 units."""
 
     def __init__(self, seed=0):
         self.seed = seed
@@ -87,12 +87,12 @@ class LibAUC(BaseEstimator):
             torch.nn.Linear(X.shape[1], 200), torch.nn.ReLU(), torch.nn.Linear(200, 1), torch.nn.Sigmoid()
         )
         loss = AUCMLoss(device="cpu")
-        optimiser = PESG(self.network_.parameters(), loss_fn=loss, verbose=False, device="cpu")
+        optimizer = PESG(self.network_.parameters(), loss_fn=loss, verbose=False, device="cpu")
         for _ in range(30):
             for rows, labels in torch.utils.data.DataLoader(data, 100, shuffle=True):
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 loss(self.network_(rows), labels[:, None]).backward()
-                optimiser.step()
+                optimizer.step()
         return self
 
     @torch.no_grad()

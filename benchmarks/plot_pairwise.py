@@ -16,7 +16,7 @@ GROUPS = {
     "hinge, squared hinge, zero-one": ("hinge", "squared_hinge", "zero_one"),
     "ramp, double hinge, barrier hinge": ("ramp", "double_hinge", "barrier_hinge"),
 }
-COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
+COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
 
 
 def times(path: Path) -> dict[tuple[str, str], dict[int, float]]:
@@ -31,20 +31,18 @@ def times(path: Path) -> dict[tuple[str, str], dict[int, float]]:
 
 def panel(axes: plt.Axes, path: Path, title: str) -> None:
     found = times(path)
-    for (label, losses), colour in zip(GROUPS.items(), COLOURS, strict=True):
+    for (label, losses), color in zip(GROUPS.items(), COLORS, strict=True):
         for loss in losses:
             points = {n: ms for n, ms in found["symloss", loss].items() if n >= 1000}
-            axes.plot(*zip(*sorted(points.items()), strict=True), color=colour, lw=1.6, label=label)
+            axes.plot(*zip(*sorted(points.items()), strict=True), color=color, lw=1.6, label=label)
             label = None
-    for who, style, colour in (("matrix", "--", "0.25"), ("LibAUC", ":", "0.25"), ("sort", "-.", "0.6")):
+    for who, style, color in (("matrix", "--", "0.25"), ("LibAUC", ":", "0.25"), ("sort", "-.", "0.6")):
         loss = "sort" if who == "sort" else "logistic"
         points = {n: ms for n, ms in found[who, loss].items() if n >= 1000}
         if points:
             name = {"matrix": "n x m matrix, logistic", "LibAUC": "LibAUC, logistic", "sort": "torch.sort"}[who]
             marker = "o" if len(points) == 1 else None
-            axes.plot(
-                *zip(*sorted(points.items()), strict=True), style, color=colour, lw=1.6, marker=marker, label=name
-            )
+            axes.plot(*zip(*sorted(points.items()), strict=True), style, color=color, lw=1.6, marker=marker, label=name)
     axes.set(xscale="log", yscale="log", xlabel="positives = negatives = n", title=title)
     axes.grid(True, which="major", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

@@ -33,7 +33,7 @@ class LeafModel:
         self.loss, self.alpha = loss, alpha
 
     def fit(self, X, y):
-        """Grow the forest, then minimise the AUC risk on its leaves."""
+        """Grow the forest, then minimize the AUC risk on its leaves."""
         forest = ExtraTreesClassifier(100, min_samples_leaf=20, random_state=0).fit(X, y)
         linear = sl.AUCClassifier(self.loss, alpha=self.alpha, threshold=0.0)
         self.model_ = make_pipeline(FunctionTransformer(forest.apply), OneHotEncoder(handle_unknown="ignore"), linear)

@@ -77,10 +77,10 @@ def main():
             writer.writerows([[*row[:3], f"{row[3]:.4f}", f"{row[4]:.4f}", f"{row[5]:.2f}"] for row in rows])
     if arguments.figure:
         figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
-        for noise, colour in zip(NOISES, plt.colormaps["viridis"](np.linspace(0, 0.85, 4)), strict=True):
+        for noise, color in zip(NOISES, plt.colormaps["viridis"](np.linspace(0, 0.85, 4)), strict=True):
             of = np.array([row[2:] for row in rows if tuple(row[:2]) == noise])
-            panel.plot(of[:, 0], of[:, 2], color=colour, label=f"(π, π′) = {noise}, theory")
-            panel.plot(of[:, 0], of[:, 1], "o", color=colour, label="observed" if noise == NOISES[-1] else None)
+            panel.plot(of[:, 0], of[:, 2], color=color, label=f"(π, π′) = {noise}, theory")
+            panel.plot(of[:, 0], of[:, 1], "o", color=color, label="observed" if noise == NOISES[-1] else None)
         panel.set(xscale="log", xlabel="corrupted points a class", ylabel="share of clean-best picks", ylim=(0.2, 1.02))
         panel.spines[["top", "right"]].set_visible(False)
         panel.legend(frameon=False)

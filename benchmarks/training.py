@@ -23,7 +23,7 @@ from torch.nn import functional as F  # noqa: N812
 import symloss as sl
 from symloss.functional import RISKS
 from symloss.models import PerceptronStack, lecun_normal
-from symloss.paper.experiment import standardised
+from symloss.paper.experiment import standardized
 from symloss.paper.protocol import LOSSES, MATCHED, NOISES
 from symloss.paper.training import Risk, train
 from symloss.paper.training.first_layer import points_of
@@ -44,17 +44,17 @@ PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
 
 def plain_loop(X: Tensor, y: Tensor, loss: Callable[[Tensor], Tensor], risk: str, epochs: int) -> nn.Module:
     model = nn.Sequential(nn.Linear(X.shape[1], 500), nn.ReLU(), nn.Linear(500, 1))
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True, weight_decay=MATCHED.weight_decay)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True, weight_decay=MATCHED.weight_decay)
     for _ in range(epochs):
         for rows in torch.randperm(len(X)).split(500):
             scores, positive = model(X[rows]).squeeze(1), y[rows] > 0
             pos, neg = scores[positive], scores[~positive]
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             if risk == "ber":
                 (loss(pos).mean() + loss(-neg).mean()).backward()
             else:
                 loss(pos[:, None] - neg[None, :]).mean().backward()
-            optimiser.step()
+            optimizer.step()
     return model
 
 
@@ -63,7 +63,7 @@ def draw(name: str) -> tuple[Tensor, Tensor]:
     X, y, X_test, _ = sl.contaminated_split(
         data.data, data.target, **NOISES[1]._asdict(), n_positive=500, n_negative=500, n_test=500, random_state=0
     )
-    return standardised(X, X_test)[0], torch.from_numpy(np.asarray(y))
+    return standardized(X, X_test)[0], torch.from_numpy(np.asarray(y))
 
 
 @torch.no_grad()
@@ -72,7 +72,7 @@ def parts(X: Tensor, risks: list[Risk], rounds: int = 30) -> dict[str, float]:
     size, many = 500, len(risks)
     stack = PerceptronStack([lecun_normal(X.shape[1], size, np.random.default_rng(0))] * many)
     stack.rows.grad = torch.randn_like(stack.rows)
-    optimiser = torch.optim.Adam([stack.rows], amsgrad=True, fused=True)
+    optimizer = torch.optim.Adam([stack.rows], amsgrad=True, fused=True)
     weights, output, bias = stack.views(stack.rows[:1])
     gradient, classes = torch.empty_like(weights), Classes.of([size // 2], size)
     rows, hidden = torch.randperm(len(X))[None, :size], torch.empty(1, size, size)
@@ -88,7 +88,7 @@ def parts(X: Tensor, risks: list[Risk], rounds: int = 30) -> dict[str, float]:
         "mask": (lambda: mask.sign_(), 1),
         "product": (lambda: batch.transposed_times(by_scores, mask, gradient), 1),
         "layers": (lambda: ((weights * gradient).sum(1), gradient * output), 1),
-        "AMSGrad": (lambda: optimiser.step(), many),
+        "AMSGrad": (lambda: optimizer.step(), many),
     }
     times: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds):

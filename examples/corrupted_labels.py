@@ -40,13 +40,13 @@ def train(loss: str, steps: int = 300) -> tuple[torch.nn.Module, list[float]]:
     model = torch.nn.Sequential(
         torch.nn.Linear(X.shape[1], 200), torch.nn.ReLU(), torch.nn.Linear(200, 1), torch.nn.Flatten(0)
     )
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True)
     criterion = sl.AUCLoss(loss)
     curve = []
     for step in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         criterion(model(X_train), y_train).backward()
-        optimiser.step()
+        optimizer.step()
         if step % 10 == 9:
             curve.append(auc(model, X_test, y_test))
     return model, curve

@@ -42,15 +42,15 @@ def train(device: torch.device, epochs: int = 5) -> tuple[nn.Module, torch.Tenso
     model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 1), nn.Flatten(0)).to(device)
     parallel = DistributedDataParallel(model)
     loss = sl.AUCLoss("barrier_hinge", process_group="world")
-    optimiser = torch.optim.Adam(parallel.parameters(), lr=1e-3, amsgrad=True, weight_decay=0.01)
+    optimizer = torch.optim.Adam(parallel.parameters(), lr=1e-3, amsgrad=True, weight_decay=0.01)
     sampler = DistributedSampler(data)
     loader = DataLoader(data, batch_size=128 // dist.get_world_size(), sampler=sampler)
     for epoch in range(epochs):
         sampler.set_epoch(epoch)
         for X, y in loader:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss(parallel(X.to(device)), y.to(device)).backward()
-            optimiser.step()
+            optimizer.step()
     return model, X_test.to(device), y_test
 
 

@@ -28,11 +28,11 @@ def learn(loss: str) -> torch.Tensor:
     """Return the scores of the intervals that minimize the balanced error with this loss."""
     scores = torch.zeros(25, requires_grad=True)
     criterion = sl.BERLoss(loss)
-    optimiser = torch.optim.Adam([scores], lr=0.2)
+    optimizer = torch.optim.Adam([scores], lr=0.2)
     for _ in range(1000):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         criterion(scores[interval], y).backward()
-        optimiser.step()
+        optimizer.step()
     return scores.detach()
 
 
@@ -42,7 +42,7 @@ def learn(loss: str) -> torch.Tensor:
 eta = torch.stack([(y[interval == k] == 1).float().mean() for k in range(25)])
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for panel, loss in zip(axes, ("logistic", "sigmoid", "barrier_hinge"), strict=True):
-    panel.plot(eta, learn(loss), "o", color=COLORS[loss], label="learnt scores")
+    panel.plot(eta, learn(loss), "o", color=COLORS[loss], label="learned scores")
     if loss == "logistic":
         panel.plot(eta, torch.logit(eta), "k:", label="log odds of eta")
     panel.set(title=sl.get_loss(loss).title, xlabel="eta")

@@ -36,12 +36,12 @@ with (Path(sys.argv[0]).resolve().parents[1] / "benchmarks/results/noisy_labels.
 plt.rcParams["svg.hashsalt"] = "symloss"
 figure, panel = plt.subplots(figsize=(7, 3.6), layout="constrained", facecolor="white")
 height = 100.0
-for method, (label, colour, width) in METHODS.items():  # from the best to the worst
+for method, (label, color, width) in METHODS.items():  # from the best to the worst
     means = [np.mean(aucs[method, *noise]) for noise in NOISES]
     print(f"{label:<26}", *(f"{mean:6.1f}" for mean in means))
-    panel.plot(means, color=colour, linewidth=width, marker="o", markersize=2 + 1.5 * width)
+    panel.plot(means, color=color, linewidth=width, marker="o", markersize=2 + 1.5 * width)
     height = min(means[-1], height - 2)  # of the label, below the one before
-    panel.annotate(f"{label}  {means[-1]:.1f}", (3.06, height), color=colour, va="center", annotation_clip=False)
+    panel.annotate(f"{label}  {means[-1]:.1f}", (3.06, height), color=color, va="center", annotation_clip=False)
 panel.set_xticks(range(4), ["clean", "20% and 30%", "30% and 40%", "35% and 45%"])
 panel.set(xlabel="wrong labels among the positives and the negatives", xlim=(-0.1, 4.75), ylim=(64, 98))
 panel.set_ylabel("AUC on clean labels")

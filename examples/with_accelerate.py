@@ -31,15 +31,15 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
 def train(accelerator: Accelerator, loss: nn.Module, epochs: int = 30) -> nn.Module:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(21, 100), nn.ReLU(), nn.Linear(100, 1), nn.Flatten(0))
-    model, optimiser = accelerator.prepare(model, torch.optim.Adam(model.parameters(), lr=1e-3))
+    model, optimizer = accelerator.prepare(model, torch.optim.Adam(model.parameters(), lr=1e-3))
     sampler = sl.StratifiedBatchSampler(y_noisy, 200)
     accelerator.register_for_checkpointing(sampler)
     loader = DataLoader(TensorDataset(X, y_noisy), batch_sampler=sampler)
     while sampler.epoch < epochs:
         for points, labels in loader:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             accelerator.backward(loss(model(points.to(accelerator.device)), labels.to(accelerator.device)))
-            optimiser.step()
+            optimizer.step()
     return accelerator.unwrap_model(model)
 
 

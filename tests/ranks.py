@@ -83,11 +83,11 @@ def check_one_step(rank, world, case, module, name):
 def check_training(rank, world, module):
     """After several steps of SGD, with accumulated gradients, the parameters are those of a single process."""
     alone, model = network(), DistributedDataParallel(network())
-    optimisers = [torch.optim.SGD(network.parameters(), lr=2.0, momentum=0.9) for network in (alone, model)]
+    optimizers = [torch.optim.SGD(network.parameters(), lr=2.0, momentum=0.9) for network in (alone, model)]
     for seed in range(4):
         first, second = batches("uneven", world, seed), batches("ranks lack a class", world, seed + 10)
-        for optimiser in optimisers:
-            optimiser.zero_grad()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
         loss = module("sigmoid", process_group="world")
         with model.no_sync():
             loss(model(first[rank][0]), first[rank][1]).backward()
@@ -95,8 +95,8 @@ def check_training(rank, world, module):
         for drawn in (first, second):
             X, y, _ = concatenated(drawn)
             module("sigmoid")(alone(X), y).backward()
-        for optimiser in optimisers:
-            optimiser.step()
+        for optimizer in optimizers:
+            optimizer.step()
     moved = max((a - b).abs().max().item() for a, b in zip(alone.parameters(), network().parameters(), strict=True))
     assert moved > 0.1
     for own, other in zip(model.parameters(), alone.parameters(), strict=True):

@@ -36,7 +36,7 @@ objective_of = sl.boosting.lightgbm_objective
 
 
 def scaled_risk(scores, y, loss, risk, weight=None):
-    """What boosting minimises, by its definition, in float64: the matrix of all pairs for the AUC."""
+    """What boosting minimizes, by its definition, in float64: the matrix of all pairs for the AUC."""
     weight = torch.ones(len(y), dtype=torch.float64) if weight is None else weight
     of_pos, of_neg = weight[y == 1] / weight[y == 1].sum(), weight[y != 1] / weight[y != 1].sum()
     pos, neg = scores[y == 1], scores[y != 1]

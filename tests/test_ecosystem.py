@@ -96,7 +96,7 @@ def test_accelerate_resumes_within_an_epoch(tmp_path):
         torch.manual_seed(0)
         accelerator = accelerate.Accelerator(cpu=True)
         model = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Flatten(0))
-        model, optimiser = accelerator.prepare(model, torch.optim.Adam(model.parameters(), lr=0.1))
+        model, optimizer = accelerator.prepare(model, torch.optim.Adam(model.parameters(), lr=0.1))
         sampler = sl.StratifiedBatchSampler(y, 10)
         accelerator.register_for_checkpointing(sampler)
         if load:
@@ -104,9 +104,9 @@ def test_accelerate_resumes_within_an_epoch(tmp_path):
         steps = 0
         while sampler.epoch < 3:
             for rows in sampler:
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 accelerator.backward(sl.AUCLoss("sigmoid")(model(X[rows]), y[rows]))
-                optimiser.step()
+                optimizer.step()
                 steps += 1
                 if steps == stop_at:
                     accelerator.save_state(str(tmp_path / "state"))

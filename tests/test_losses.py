@@ -309,7 +309,7 @@ def test_wrapped_callables():
         sl.get_loss(torch.sum)(torch.ones(3))
 
 
-def test_minimisers_and_inverse_links():
+def test_minimizers_and_inverse_links():
     eta = torch.tensor([0.05, 0.3, 0.5, 0.8], dtype=torch.float64)
     for link in (Logit(), Logit(0.5), Linear()):
         torch.testing.assert_close(link.inverse(link(eta)), eta)
@@ -320,7 +320,7 @@ def test_minimisers_and_inverse_links():
 
 def test_contradictory_properties_are_refused():
     with pytest.raises(ValueError, match="symmetric_constant"):
-        sl.Properties(convex=True, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0)
+        sl.Properties(convex=True, non_increasing=True, bounded=True, minimizer=Sign(), symmetric_constant=1.0)
 
 
 def test_own_losses_under_inference_mode_and_vmap():

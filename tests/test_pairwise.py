@@ -528,7 +528,7 @@ def test_scores_beyond_the_reach_of_integers():
         pos, neg = (size * (torch.rand(1000, dtype=torch.float64) < 0.4) + torch.randn(1000) for _ in range(2))
         assert (
             compare(pos, neg, "sigmoid") <= 1e-6
-        )  # there, neighbouring numbers lie further apart than the loss is wide
+        )  # there, neighboring numbers lie further apart than the loss is wide
 
 
 def test_infinite_scores_beside_others_that_do_not_count():

@@ -254,12 +254,12 @@ def test_precision_in_and_out(risk, dtype):
 
 
 @pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-@pytest.mark.parametrize("optimiser", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
-def test_trains_with_any_optimiser(module, optimiser):
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
+def test_trains_with_any_optimizer(module, optimizer):
     X = torch.randn(200, 3)
     y = (X[:, 0] + 0.3 * torch.randn(200) > 0).long()
     model, loss = torch.nn.Linear(3, 1), module("sigmoid")
-    step = optimiser(model.parameters(), lr=0.5)
+    step = optimizer(model.parameters(), lr=0.5)
 
     def closure():
         step.zero_grad()

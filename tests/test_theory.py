@@ -34,7 +34,7 @@ def test_declared_properties_agree_with_the_checks(loss):
     assert bool(report.convex) == claims.convex
     assert bool(report.non_increasing) == claims.non_increasing
     assert bool(report.bounded) == claims.bounded
-    assert bool(report.recovers_eta) == claims.minimiser.recovers_eta
+    assert bool(report.recovers_eta) == claims.minimizer.recovers_eta
     assert claims.symmetric_constant == report.K
     assert report.symmetric_interval == (-claims.symmetric_radius, claims.symmetric_radius)
 
@@ -151,18 +151,18 @@ def test_psi_is_the_convex_hull_where_the_gap_is_not_convex():
 
 @pytest.mark.parametrize("name", ["squared", "logistic", "exponential", "savage", "hinge", "ramp", "barrier_hinge"])
 @pytest.mark.parametrize("eta", [0.03, 0.3, 0.62, 0.97])
-def test_minimisers(name, eta):
-    claimed = float(sl.get_loss(name).properties.minimiser(torch.tensor(eta, dtype=torch.float64)))
-    assert theory.minimiser(name, eta) == pytest.approx(claimed, rel=1e-6, abs=1e-6)
+def test_minimizers(name, eta):
+    claimed = float(sl.get_loss(name).properties.minimizer(torch.tensor(eta, dtype=torch.float64)))
+    assert theory.minimizer(name, eta) == pytest.approx(claimed, rel=1e-6, abs=1e-6)
 
 
-def test_unbounded_minimisers():
+def test_unbounded_minimizers():
     for name in ("sigmoid", "unhinged"):
-        assert theory.minimiser(name, 0.9) == math.inf
-        assert theory.minimiser(name, 0.1) == -math.inf
-    assert theory.minimiser("sigmoid", 0.5) == 0
+        assert theory.minimizer(name, 0.9) == math.inf
+        assert theory.minimizer(name, 0.1) == -math.inf
+    assert theory.minimizer("sigmoid", 0.5) == 0
     for eta in (0.9999, 0.99999):
-        assert theory.minimiser("savage", eta) == pytest.approx(0.5 * math.log(eta / (1 - eta)), rel=1e-6)
+        assert theory.minimizer("savage", eta) == pytest.approx(0.5 * math.log(eta / (1 - eta)), rel=1e-6)
 
 
 class TestOwnLosses:
@@ -209,7 +209,7 @@ class TestOwnLosses:
         report = theory.analyze(lambda z: (2 * torch.atan(z) - 1) ** 2)
         assert report.calibrated
         assert report.recovers_eta
-        assert report.minimiser(0.8) == pytest.approx(math.tan(0.3), rel=1e-5)  # tangent loss: f* = tan(eta - 1/2)
+        assert report.minimizer(0.8) == pytest.approx(math.tan(0.3), rel=1e-5)  # tangent loss: f* = tan(eta - 1/2)
         assert report.auc_consistent.answer == "cannot tell"
 
     def test_nan_is_not_a_verdict(self):
@@ -235,7 +235,7 @@ class TestOwnLosses:
         plain, scaled = theory.analyze(loss), theory.analyze(lambda z: loss(c * z))
         assert [v.answer for v in scaled.verdicts.values()] == [v.answer for v in plain.verdicts.values()]
         assert scaled.symmetric_interval[1] == pytest.approx(plain.symmetric_interval[1] / c, rel=1e-5)
-        assert scaled.minimiser(0.8) == pytest.approx(plain.minimiser(0.8) / c, rel=1e-5)
+        assert scaled.minimizer(0.8) == pytest.approx(plain.minimizer(0.8) / c, rel=1e-5)
 
     @pytest.mark.parametrize("name", ["hinge", "sigmoid", "logistic", "barrier_hinge", "ramp"])
     def test_verdicts_do_not_depend_on_an_affine_change(self, name):
@@ -264,7 +264,7 @@ class TestOwnLosses:
 
         assert theory.analyze(near_half).calibrated.answer == "no"
 
-    def test_flat_pieces_of_the_minimiser(self):
+    def test_flat_pieces_of_the_minimizer(self):
         for loss in (
             lambda z: (1 - z) ** 2 + 0.3 * z.abs(),
             lambda z: (1 - z) ** 2 + 0.1 * torch.relu(z - 0.3),
@@ -288,12 +288,12 @@ class TestOwnLosses:
         assert report.non_increasing.answer == "no"
         assert report.auc_consistent.answer == "cannot tell"
 
-    def test_wrong_minimiser_claims(self):
+    def test_wrong_minimizer_claims(self):
         class Confident(sl.Sigmoid):
-            properties = dataclasses.replace(sl.Sigmoid.properties, minimiser=sl.losses.Sign(7.0))
+            properties = dataclasses.replace(sl.Sigmoid.properties, minimizer=sl.losses.Sign(7.0))
 
         class Linked(sl.Logistic):
-            properties = dataclasses.replace(sl.Logistic.properties, minimiser=sl.losses.Linear(), non_increasing=False)
+            properties = dataclasses.replace(sl.Logistic.properties, minimizer=sl.losses.Linear(), non_increasing=False)
 
         assert "f*(0.1) is claimed -7, but -inf is found" in theory.analyze(Confident()).disagreements
         report = theory.analyze(Linked())
@@ -346,7 +346,7 @@ class TestOwnLosses:
         assert report.calibrated.answer == "no"
 
 
-def test_report_prints_and_serialises(reports):
+def test_report_prints_and_serializes(reports):
     for report in reports.values():
         text = str(report)
         assert all(name.replace("_", " ") in text for name in report.verdicts)

@@ -318,7 +318,7 @@ def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
 def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch):
     seen: list[int] = []
     monkeypatch.setattr(
-        "symloss.paper.training._minimise", noting(seen, sys.modules["symloss.paper.training"]._minimise)
+        "symloss.paper.training._minimize", noting(seen, sys.modules["symloss.paper.training"]._minimize)
     )
     monkeypatch.setattr(experiment, "_score", noting(seen, experiment._score))
     X, y = drawn(200)

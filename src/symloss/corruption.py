@@ -122,7 +122,7 @@ def contaminated_split(
 def positive_unlabeled(
     X: Any, y: Any, *, prior: float, n_labeled: int, n_unlabeled: int, random_state: RandomState = None
 ) -> tuple[Any, Any]:
-    """Draw PU data: labelled positives (+1) and unlabelled points (-1) with a share ``prior`` of positives (pi = 1).
+    """Draw PU data: labeled positives (+1) and unlabeled points (-1) with a share ``prior`` of positives (pi = 1).
 
     Examples
     --------
@@ -139,7 +139,7 @@ def positive_unlabeled(
 def unlabeled_unlabeled(
     X: Any, y: Any, *, priors: Sequence[float], sizes: Sequence[int], random_state: RandomState = None
 ) -> tuple[Any, Any]:
-    """Draw UU data: two unlabelled sets of the given sizes and shares of positives, the richer one first (+1).
+    """Draw UU data: two unlabeled sets of the given sizes and shares of positives, the richer one first (+1).
 
     Examples
     --------
@@ -159,8 +159,8 @@ def unlabeled_unlabeled(
 def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:
     """Put two sets of points together, as X and labels: +1 for those of A, -1 for those of B.
 
-    This is all that learning from two unlabelled sets takes, if A holds the larger share of positives: that is mutual
-    contamination. The same goes for labelled positives A and unlabelled points B.
+    This is all that learning from two unlabeled sets takes, if A holds the larger share of positives: that is mutual
+    contamination. The same goes for labeled positives A and unlabeled points B.
 
     Parameters
     ----------

@@ -115,8 +115,8 @@ class PerceptronStack(nn.Module):
     def __init__(self, models: Sequence[Layers]) -> None:
         super().__init__()
         self.n_features, self.hidden_units = models[0].hidden.shape[0] - 1, models[0].hidden.shape[1]
-        # A row a model, filled up to whole vectors of a CPU: then an optimiser rounds a parameter in the same way
-        # wherever in the stack it is, and a perceptron does not depend on its neighbours.
+        # A row a model, filled up to whole vectors of a CPU: then an optimizer rounds a parameter in the same way
+        # wherever in the stack it is, and a perceptron does not depend on its neighbors.
         size = sum(part.numel() for part in models[0])
         self.rows = nn.Parameter(models[0].hidden.new_zeros(len(models), size + -size % _VECTOR))
         with torch.no_grad():

@@ -34,8 +34,8 @@ class _Risk(nn.Module):
 class BERLoss(_Risk):
     """The balanced-error risk: 1/2 (mean of l(g) over the positives + mean of l(-g) over the negatives).
 
-    With a symmetric loss, its minimiser on corrupted labels is the one on clean labels (corollary 4). It has no state,
-    and needs no special optimiser or sampler.
+    With a symmetric loss, its minimizer on corrupted labels is the one on clean labels (corollary 4). It has no state,
+    and needs no special optimizer or sampler.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class BERLoss(_Risk):
 class AUCLoss(_Risk):
     """The AUC risk: the mean of l(g_i - g_j) over all pairs of a positive i and a negative j.
 
-    With a symmetric loss, its minimiser on corrupted labels is the one on clean labels (corollary 2). It has no state,
-    and needs no special optimiser or sampler.
+    With a symmetric loss, its minimizer on corrupted labels is the one on clean labels (corollary 2). It has no state,
+    and needs no special optimizer or sampler.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     random_state : int
         The seed, which all ranks must share.
     num_replicas, rank : int, optional
-        The number of ranks, and which this one is; by default those of ``torch.distributed`` if it is initialised, else
+        The number of ranks, and which this one is; by default those of ``torch.distributed`` if it is initialized, else
         one rank.
 
     Attributes

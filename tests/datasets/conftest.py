@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import symloss as sl
-from symloss.datasets.catalogue import CATALOGUE
+from symloss.datasets.catalog import CATALOG
 from symloss.datasets.records import DataFile, Known, Mirror
 
 
@@ -102,7 +102,7 @@ def register(monkeypatch):
         splits = sl.datasets.info(name).splits
         mirrors = tuple(Mirror(url, gives) for url, gives in mirrors)
         record = replace(sl.datasets.info(name), files=files, mirrors=mirrors, splits=splits)
-        monkeypatch.setitem(CATALOGUE, name, record)
+        monkeypatch.setitem(CATALOG, name, record)
         return record
 
     return put

@@ -29,7 +29,7 @@ def test_twonorm_has_breimans_distribution():
 def test_waveform_has_breimans_distribution():
     drawn = make_waveform(60_000, random_state=1)
     points = np.arange(1, 22)
-    waves = {centre: np.maximum(6 - abs(points - centre), 0) for centre in (7, 11, 15)}
+    waves = {center: np.maximum(6 - abs(points - center), 0) for center in (7, 11, 15)}
     for label, (one, other) in enumerate([(7, 15), (7, 11), (11, 15)]):
         rows = drawn.data[drawn.labels == label]
         np.testing.assert_allclose(rows.mean(axis=0), (waves[one] + waves[other]) / 2, atol=0.06)

@@ -1,4 +1,4 @@
-"""The classifiers: what they minimise, on any labels and containers, and how they choose a threshold."""
+"""The classifiers: what they minimize, on any labels and containers, and how they choose a threshold."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def test_learns_from_noisy_labels(noisy, kind, model):
 
 @pytest.mark.parametrize("risk", [ber_risk, auc_risk])
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "exponential", "hinge", "barrier_hinge"])
-def test_linear_scores_are_the_minimiser_of_a_convex_loss(noisy, risk, name):
+def test_linear_scores_are_the_minimizer_of_a_convex_loss(noisy, risk, name):
     X, y = noisy[0][:, :4], noisy[1]
     kind = AUCClassifier if risk is auc_risk else BERClassifier
     model = kind(name, alpha=0.1, threshold=0.0).fit(X, y).scorer_

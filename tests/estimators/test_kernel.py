@@ -1,4 +1,4 @@
-"""The kernel model: its minimiser, weights as repetitions, and features that do not fit into memory."""
+"""The kernel model: its minimizer, weights as repetitions, and features that do not fit into memory."""
 
 import numpy as np
 import pytest

@@ -34,9 +34,9 @@ def test_one_batch_of_a_linear_network_is_one_step_of_amsgrad(noisy, kind, risk)
     expected = copy.deepcopy(network)
     repeated = np.repeat(X, weight, axis=0)
     rows = torch.from_numpy((repeated - repeated.mean(0)) / repeated.std(0)).float()
-    optimiser = torch.optim.Adam(expected.parameters(), lr=1e-3, weight_decay=0.1, amsgrad=True)
+    optimizer = torch.optim.Adam(expected.parameters(), lr=1e-3, weight_decay=0.1, amsgrad=True)
     risk(expected(rows).squeeze(1), np.repeat(y, weight), "sigmoid").backward()
-    optimiser.step()
+    optimizer.step()
     (found,) = fitted.scorer_.networks.networks
     torch.testing.assert_close(found.weight, expected.weight, rtol=1e-4, atol=1e-6)
     assert torch.equal(network.weight, before)  # a copy was trained

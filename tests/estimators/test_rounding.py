@@ -38,7 +38,7 @@ def test_losses_without_corners_are_left_alone():
 
 @pytest.mark.parametrize("risk", ["ber", "auc"])
 @pytest.mark.parametrize("loss", [sl.Hinge(), sl.BarrierHinge(), sl.BarrierHinge(10, 1)], ids=repr)
-def test_no_subgradient_leads_downhill_from_the_minimiser(loss, risk):
+def test_no_subgradient_leads_downhill_from_the_minimizer(loss, risk):
     """At the minimum of a convex risk zero is a subgradient: some slopes at the corners balance the penalty."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(40, 5))
@@ -61,7 +61,7 @@ def test_no_subgradient_leads_downhill_from_the_minimiser(loss, risk):
         loss.derivative(torch.from_numpy(margins + side)).numpy() * share for side in (-near, near)
     )  # slopes of a convex loss rise
     penalty = np.append(alpha * weights, 0.0)
-    # The smallest imbalance that slopes between the two sides leave: a linear programme with slack on each equation.
+    # The smallest imbalance that slopes between the two sides leave: a linear program with slack on each equation.
     count, width = len(margins), len(penalty)
     slack = np.eye(width)
     solution = linprog(

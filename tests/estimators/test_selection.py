@@ -62,7 +62,7 @@ def test_good_candidates_are_found_on_noisy_folds(noisy, kind):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_average_is_that_of_standardised_scores(noisy, kind):
+def test_the_average_is_that_of_standardized_scores(noisy, kind):
     X, y = noisy[:2]
     chosen = kind(POOL[:1], random_state=0).fit(X, y)
     alone = BERClassifier(threshold=0.0).fit(X, y).decision_function(X)
@@ -203,7 +203,7 @@ def test_missing_values_with_the_default_pool(noisy):
 
 
 def test_a_loss_is_not_needed_for_labels_of_two_sets(noisy):
-    """PU learning: 1 is labelled, 0 unlabelled."""
+    """PU learning: 1 is labeled, 0 unlabeled."""
     drawn = sl.datasets.make_twonorm(3000, random_state=0)
     X, y = sl.corruption.positive_unlabeled(
         drawn.data, drawn.target, prior=0.4, n_labeled=100, n_unlabeled=600, random_state=0
@@ -274,7 +274,7 @@ def test_a_fit_that_fails_leaves_nothing_half_fitted(noisy, kind):
     fitted.fit(X, y)
     bad = BERClassifier(lambda z: torch.sqrt(1 - z))
     fitted.set_params(**({"loss": bad.loss} if kind is BERClassifier else {"candidates": [("bad", bad)]}))
-    with pytest.raises(ValueError, match="cannot be minimised"):
+    with pytest.raises(ValueError, match="cannot be minimized"):
         fitted.fit(X, np.where(y > 0, "a", "b"))
     with pytest.raises(NotFittedError):
         fitted.predict(X)

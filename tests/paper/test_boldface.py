@@ -20,7 +20,7 @@ def published_rows():
 
 
 def is_bold(row, index, sign):
-    """Boldface of one loss when rounding has hidden as much as it can in its favour (+1), or against it (-1)."""
+    """Boldface of one loss when rounding has hidden as much as it can in its favor (+1), or against it (-1)."""
     moved = [
         replace(cell, mean=cell.mean + sign * (HALF if place == index else -HALF), se=max(cell.se + sign * HALF, 1e-6))
         for place, cell in enumerate(row)

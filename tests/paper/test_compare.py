@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from symloss.paper.compare import Cell, compare, comparison_csv, rows_of, summarise, summary_json
+from symloss.paper.compare import Cell, compare, comparison_csv, rows_of, summarize, summary_json
 from symloss.paper.published import LOSSES, published_cells
 from symloss.paper.results import Result
 
@@ -48,7 +48,7 @@ def test_the_papers_own_numbers_agree_fully():
         Cell(c.family, c.dataset, c.risk, c.pi, c.pi_prime, c.loss, c.mean, c.se, 20, c.bold, c.mean, c.se, c.bold)
         for c in published_cells()
     ]
-    summary = summarise(cells)
+    summary = summarize(cells)
     assert (summary.cells, summary.compared, summary.rms_difference) == (1064, 1064, 0)
     assert summary.share_z_below_1 == summary.share_z_below_3 == 1
     assert (summary.best_loss_of, summary.best_loss_agree) == (152, 152)
@@ -58,7 +58,7 @@ def test_the_papers_own_numbers_agree_fully():
 
 def test_summary_of_results_that_differ_by_chance(made_up):
     cells = compare(made_up("uci", shift=1.0))
-    summary = summarise(cells)
+    summary = summarize(cells)
     differences = [cell.mean - cell.paper_mean for cell in cells]
     assert summary.rms_difference == pytest.approx(np.sqrt(np.mean(np.square(differences))))
     assert summary.mean_difference == pytest.approx(np.mean(differences))
@@ -75,7 +75,7 @@ def test_summary_of_results_that_differ_by_chance(made_up):
 
 def test_a_bias_shows(made_up):
     cells = [replace(cell, mean=cell.mean + 3) for cell in compare(made_up("uci", shift=0))]
-    summary = summarise(cells)
+    summary = summarize(cells)
     assert summary.mean_difference == pytest.approx(3, abs=0.05)
     assert summary.rms_difference == pytest.approx(3, abs=0.05)
     assert summary.share_z_below_3 < 0.2
@@ -92,18 +92,18 @@ def test_a_loss_of_the_users_own_changes_no_agreement(made_up):
     own = [cell for cell in extended if cell.loss == "mine:Loss"]
     assert all(cell.bold and cell.paper_mean is None and cell.difference is None and cell.z is None for cell in own)
     assert not any(cell.bold for cell in extended if cell.loss != "mine:Loss")
-    assert replace(summarise(extended), cells=56) == summarise(plain)
+    assert replace(summarize(extended), cells=56) == summarize(plain)
 
 
 def test_rows_that_lack_a_loss_of_the_papers_have_no_agreement():
-    summary = summarise(compare([result({"auc": {"sigmoid": [97.0, 98.0], "hinge": [80.0, 81.0]}})]))
+    summary = summarize(compare([result({"auc": {"sigmoid": [97.0, 98.0], "hinge": [80.0, 81.0]}})]))
     assert (summary.compared, summary.boldface_of, summary.best_loss_of) == (2, 0, 0)
     assert summary.to_dict()["boldface_agreement"] is None
 
 
 def test_a_data_set_that_the_paper_lacks():
     cells = compare([result({"ber": {"hinge": [70, 71]}}, dataset="mine", family="own")])
-    summary = summarise(cells)
+    summary = summarize(cells)
     assert (summary.cells, summary.compared, summary.rms_difference, summary.share_z_below_1) == (1, 0, None, None)
     assert comparison_csv(cells).splitlines()[1] == "own,mine,ber,0.65,0.45,hinge,70.5,0.5,2,1,,,,,"
 
@@ -112,7 +112,7 @@ def test_a_single_trial_has_a_mean_and_no_z():
     cells = compare([result({"auc": {"sigmoid": [97.0], "hinge": [96.9]}}, trials=1)])
     assert [(cell.se, cell.z, cell.bold) for cell in cells] == [(None, None, True), (None, None, False)]
     assert cells[0].difference == pytest.approx(-1)
-    assert summarise(cells).share_z_below_1 is None
+    assert summarize(cells).share_z_below_1 is None
 
 
 def test_order_is_the_papers(made_up):

@@ -12,7 +12,7 @@ import torch
 import symloss as sl
 from symloss.functional import RISKS
 from symloss.paper import protocol
-from symloss.paper.experiment import label, run_trials, standardised
+from symloss.paper.experiment import label, run_trials, standardized
 
 QUICK = replace(
     protocol.MATCHED,
@@ -115,11 +115,11 @@ def test_losses_of_one_name_are_refused(data):
         run_trials(*data, 1.0, 0.0, [sl.BarrierHinge(), sl.BarrierHinge(b=200, r=50)])
 
 
-def test_features_are_standardised_on_the_training_points():
+def test_features_are_standardized_on_the_training_points():
     rng = np.random.default_rng(0)
     train, test = rng.normal(5, 3, size=(50, 4)), rng.normal(5, 3, size=(20, 4))
     train[:, 2] = 0.1  # a constant
-    found_train, found_test = standardised(train, test)
+    found_train, found_test = standardized(train, test)
     np.testing.assert_allclose(found_train[:, [0, 1, 3]].mean(0), 0, atol=1e-6)
     np.testing.assert_allclose(found_train[:, [0, 1, 3]].std(0, correction=0), 1, rtol=1e-6)
     np.testing.assert_allclose(found_test[:, 2], test[:, 2] - 0.1, rtol=1e-5)

@@ -62,7 +62,7 @@ def test_every_cell_lands_in_its_file_and_is_not_run_twice(tmp_path):
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
 
 
-def test_results_depend_on_neither_workers_nor_order_nor_neighbours(tmp_path):
+def test_results_depend_on_neither_workers_nor_order_nor_neighbors(tmp_path):
     cells = [cell(), cell("waveform")]
     list(run(tmp_path / "a", cells, LOSSES))
     list(run(tmp_path / "b", cells[::-1], [LOSSES[1], sl.Ramp(), LOSSES[0]], jobs=2))

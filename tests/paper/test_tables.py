@@ -31,7 +31,7 @@ def squeezed(text):
 
 
 def cells(row):
-    return (row.title, squeezed(row.latex), squeezed(row.minimiser_latex), row.convex, row.symmetric, row.recovers_eta)
+    return (row.title, squeezed(row.latex), squeezed(row.minimizer_latex), row.convex, row.symmetric, row.recovers_eta)
 
 
 def test_table_1_equals_the_papers():

@@ -42,12 +42,12 @@ def plainly_trained(X, y, risk, seed, epochs, batch_size, hidden_units, weight_d
     """One perceptron by autograd and torch's own Adam, on the batches that ``train`` draws."""
     generator = np.random.default_rng(seed)
     model = Perceptron(X.shape[1], hidden_units, generator)
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True, weight_decay=weight_decay)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, amsgrad=True, weight_decay=weight_decay)
     for _ in range(epochs):
         for rows in torch.from_numpy(generator.permutation(len(X))).split(batch_size):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             risk_of(risk, model(X[rows]), y[rows]).backward()
-            optimiser.step()
+            optimizer.step()
     return model
 
 
@@ -147,10 +147,10 @@ def test_weight_decay_is_added_to_the_gradient():
     lone = torch.ones_like(y)  # the AUC risk has no gradient: what is left is the decay
     start, end = Perceptron(4, 10, 0), train(X, lone, [BOTH[9]], [0], hidden_units=10, epochs=1, weight_decay=0.1)
     expected = copy.deepcopy(start)
-    optimiser = torch.optim.Adam(expected.parameters(), lr=1e-3, amsgrad=True)
+    optimizer = torch.optim.Adam(expected.parameters(), lr=1e-3, amsgrad=True)
     for parameter in expected.parameters():
         parameter.grad = 0.1 * parameter.detach()
-    optimiser.step()
+    optimizer.step()
     torch.testing.assert_close(end.perceptron(0).hidden.weight, expected.hidden.weight)
 
 

@@ -141,7 +141,7 @@ def test_terminal_shows_names_as_they_are():
     assert "paper " not in text.split("cells")[0]
 
 
-def test_terminal_colours(made_up):
+def test_terminal_colors(made_up):
     cells = compare(made_up("mnist"))
     stream = io.StringIO()
     print_comparison(cells, Console(file=stream, width=80, force_terminal=True, color_system="standard"))

@@ -12,7 +12,7 @@ import torch
 
 import symloss as sl
 from symloss.report.explorer import _styles, explorer_section, write_explorer
-from symloss.theory.conditional import minimisers
+from symloss.theory.conditional import minimizers
 
 LOSSES = [
     *(sl.get_loss(name) for name in sl.list_losses()),
@@ -80,14 +80,14 @@ def test_decompositions_equal_theorems_1_and_3(page, pi, pi_prime):
             assert total == pytest.approx(parts.corrupted, rel=1e-9, abs=1e-12)
 
 
-def test_minimisers_and_symmetric_intervals_equal_the_library(page):
+def test_minimizers_and_symmetric_intervals_equal_the_library(page):
     etas = np.array([0.05, 0.25, 0.5, 0.7, 0.95])
     for loss in LOSSES:
-        found = in_browser(page, loss, "etas.map((eta) => math.minimiser(loss, eta))", etas=etas.tolist())
-        claimed = loss.properties.minimiser(torch.from_numpy(etas)).numpy()
+        found = in_browser(page, loss, "etas.map((eta) => math.minimizer(loss, eta))", etas=etas.tolist())
+        claimed = loss.properties.minimizer(torch.from_numpy(etas)).numpy()
         np.testing.assert_allclose(found, claimed, rtol=1e-9, atol=1e-12, err_msg=repr(loss))
-        np.testing.assert_allclose(found, minimisers(loss, etas), rtol=1e-4, atol=1e-6, err_msg=repr(loss))
-        stretched = in_browser(page, loss, "math.minimiser(loss, eta)", scale=0.5, eta=0.7)
+        np.testing.assert_allclose(found, minimizers(loss, etas), rtol=1e-4, atol=1e-6, err_msg=repr(loss))
+        stretched = in_browser(page, loss, "math.minimizer(loss, eta)", scale=0.5, eta=0.7)
         if loss.name != "zero_one":  # where any score of the right sign is as good
             assert stretched == pytest.approx(2 * claimed[3], rel=1e-9)
         radius = in_browser(page, loss, "math.symmetricRadius(loss)")
@@ -160,7 +160,7 @@ def curves(page, plot="loss"):
     )
 
 
-PLOTS = ["loss", "sum", "slope", "risk", "minimiser", "ber", "auc"]
+PLOTS = ["loss", "sum", "slope", "risk", "minimizer", "ber", "auc"]
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_a_curve_is_the_loss_and_its_numbers_stand_in_a_table(page):
     assert page.locator("#plot-loss tbody tr").count() > 20
     row = page.locator("#plot-loss tbody tr").filter(has=page.locator("th", has_text=re.compile(r"^0$")))
     assert row.inner_text().split("\t")[:3] == ["0", "1", "0.693147"]
-    page.locator("#plot-minimiser summary").click()
-    page.locator("#plot-minimiser tbody tr").first.wait_for()
-    assert page.locator("#plot-minimiser tbody tr").last.inner_text().split("\t")[1:4] == ["1", "4.59512", "Infinity"]
+    page.locator("#plot-minimizer summary").click()
+    page.locator("#plot-minimizer tbody tr").first.wait_for()
+    assert page.locator("#plot-minimizer tbody tr").last.inner_text().split("\t")[1:4] == ["1", "4.59512", "Infinity"]
 
 
 def test_the_curves_of_risk_and_sum_are_the_library(page):
@@ -242,8 +242,8 @@ def test_what_noise_adds_is_drawn_and_tabled_as_the_theorems_say(page, theorem, 
 
 
 def test_best_scores_say_what_they_hold_for(page):
-    best = page.locator("#verdicts tr[data-loss=barrier_hinge] .minimiser")
-    declared = sl.theory.analyze(sl.BarrierHinge(b=10, r=1)).minimiser_formula
+    best = page.locator("#verdicts tr[data-loss=barrier_hinge] .minimizer")
+    declared = sl.theory.analyze(sl.BarrierHinge(b=10, r=1)).minimizer_formula
     assert best.inner_text() == declared
     move(page, "scale", 2)
     move(page, "barrier_hinge-r", 3)
@@ -434,7 +434,7 @@ def test_a_slider_reaches_the_declared_value(visit, tmp_path):
 
 def test_thirty_losses_of_ones_own_look_different():
     styles = _styles([f"own{number:02d}" for number in range(30)])
-    assert len({(style["colour"], style["dash"]) for style in styles}) == 30
+    assert len({(style["color"], style["dash"]) for style in styles}) == 30
 
 
 def test_what_cannot_be_shown_is_an_error():

@@ -37,17 +37,17 @@ def test_a_figure_of_python_is_drawn_with_its_numbers(visit, file):
     assert page.locator("#curve thead th").all_inner_texts() == ["x", "a </script> name"]
 
 
-def line_colour(page):
+def line_color(page):
     return page.locator("#curve path.js-line").first.evaluate("line => getComputedStyle(line).stroke")
 
 
 def test_the_theme_follows_the_system_then_the_button_and_is_remembered(visit, file):
     page = visit(file, color_scheme="dark")
     assert page.locator("#theme").inner_text() == "Light theme"
-    dark = line_colour(page)
+    dark = line_color(page)
     assert dark != "rgb(0, 0, 0)"  # a black curve would not be seen
     page.locator("#theme").click()
-    assert line_colour(page) == "rgb(0, 0, 0)"
+    assert line_color(page) == "rgb(0, 0, 0)"
     page.reload()
     assert page.locator("#theme").inner_text() == "Dark theme"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -84,7 +84,7 @@ def test_paper_is_white(visit, file):
     page = visit(file, color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    assert line_colour(page) == "rgb(0, 0, 0)"
+    assert line_color(page) == "rgb(0, 0, 0)"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("nav").is_visible()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symloss.losses import list_losses
-from symloss.paper.compare import compare, noise_text, summarise
+from symloss.paper.compare import compare, noise_text, summarize
 from symloss.paper.images import FURTHER_WAYS
 from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import SCORES, loss_heading
@@ -105,7 +105,7 @@ def test_the_page_holds_what_the_comparison_says(report, results):
 
 def test_the_summary_is_that_of_the_comparison(report, results):
     page = report.read_text(encoding="utf-8")
-    summary = summarise(compare(read_results(results / "uci-matched").whole))
+    summary = summarize(compare(read_results(results / "uci-matched").whole))
     line = re.search(r'<tr><th scope="row">uci-matched</th>(.*?)</tr>', page)[1]
     texts = re.findall(r"<td[^>]*>(.*?)</td>", line)
     assert texts[:3] == ["504", "504", f"{summary.rms_difference:.2f}"]
@@ -173,7 +173,7 @@ def test_key_figures_are_those_of_each_run(report, results):
     found = re.findall(r'<h3>([^<]*)</h3>\s*<dl class="key-figures">(.*?)</dl>', page, re.S)
     assert [name for name, _ in found] == page_data(page)["names"]["run"]
     for name, tiles in found:
-        summary = summarise(compare(read_results(results / name).whole))
+        summary = summarize(compare(read_results(results / name).whole))
         shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", tiles))
         assert shown["cells of ours" if summary.compared else "cells"] == f"{summary.cells:,}"
         if summary.compared:
@@ -217,7 +217,7 @@ def test_many_losses_look_different(tmp_path):
     write_result(tmp_path / "results", cell)
     write_report([tmp_path / "results"], tmp_path / "report.html")
     styles = page_data((tmp_path / "report.html").read_text(encoding="utf-8"))["styles"]
-    assert len({(style["colour"], style["symbol"]) for style in styles}) == 42
+    assert len({(style["color"], style["symbol"]) for style in styles}) == 42
     assert len({style["symbol"] for style in styles[:12]}) == 12
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from symloss.paper.compare import compare, noise_text, summarise
+from symloss.paper.compare import compare, noise_text, summarize
 from symloss.paper.images import FURTHER_WAYS
 from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import loss_heading
@@ -155,7 +155,7 @@ def test_ours_against_the_papers(visit, small_report):
     assert x == [cell.paper_mean for cell in hinge]
     assert y == pytest.approx([cell.mean for cell in hinge], abs=1e-4)
     caption = page.locator("#scatter .rms").inner_text()
-    assert caption == f"112 cells, rms difference in points: uci-printed {summarise(cells).rms_difference:.2f}."
+    assert caption == f"112 cells, rms difference in points: uci-printed {summarize(cells).rms_difference:.2f}."
     largest = sorted(cells, key=lambda cell: -abs(cell.difference))[:10]
     rows = [row.split("\t") for row in page.locator(".largest tbody tr").all_inner_texts()]
     assert [row[0] for row in rows] == [loss_heading(cell.loss) for cell in largest]
@@ -164,7 +164,7 @@ def test_ours_against_the_papers(visit, small_report):
     assert [text[2:] for text in page.locator(".loss-key li").all_inner_texts()] == ["Barrier", "Hinge"]
 
 
-def test_the_facts_of_a_cell_and_its_colour(visit, small_report):
+def test_the_facts_of_a_cell_and_its_color(visit, small_report):
     page = visit(small_report)
     cells = compared(small_report, "uci-matched")
     for sign in (1, -1):
@@ -328,7 +328,7 @@ def test_without_javascript(visit, small_report):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessibility(visit, small_report, axe, theme):
     page = visit(small_report, color_scheme=theme)
-    tick(page, "run", "uci-printed")  # with all seven colours
+    tick(page, "run", "uci-printed")  # with all seven colors
     page.locator(".filter[data-key=dataset] summary").click()
     page.locator(".parts summary").evaluate("summary => summary.parentElement.open = true")
     assert axe(page) == []

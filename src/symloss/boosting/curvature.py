@@ -1,4 +1,4 @@
-"""A curvature for every loss under which the quadratic that a boosting round minimises lies above the risk.
+"""A curvature for every loss under which the quadratic that a boosting round minimizes lies above the risk.
 
 A round has g, the gradient of the risk by the scores, and h > 0, and moves the scores by the d that trees can give and
 for which sum(g d + h d^2 / 2) is least. Where R(scores + d) <= R(scores) + sum(g d + h d^2 / 2) for every d, a round
@@ -45,9 +45,9 @@ def largest_curvature(loss: Loss) -> float:
     >>> round(largest_curvature(sl.Logistic()), 6), round(largest_curvature(sl.Hinge()), 6)
     (0.25, 1.0)
     """
-    centres = torch.tensor([0.0, *loss.breakpoints], dtype=torch.float64)
+    centers = torch.tensor([0.0, *loss.breakpoints], dtype=torch.float64)
     around = torch.linspace(-_REACH, _REACH, _POINTS + 1, dtype=torch.float64)
-    z = (centres[:, None] + around).flatten()
+    z = (centers[:, None] + around).flatten()
     bend = torch.maximum(loss.curvature(z), loss.slope(z + 0.5) - loss.slope(z - 0.5))
     largest, low, high = float(bend.max()), float(z.min()), float(z.max())
     if largest > 0:

@@ -48,8 +48,8 @@ class LightGBMMetric(_Metric):
 class XGBoostMetric(_Metric):
     """A metric as XGBoost calls it: its value, and in the native interface its name before it.
 
-    XGBoost takes a metric that it does not know for one to minimise, and one whose name begins with "auc" for one to
-    maximise. So the balanced accuracy is reported as the balanced error, 1 minus it: early stopping is right by itself.
+    XGBoost takes a metric that it does not know for one to minimize, and one whose name begins with "auc" for one to
+    maximize. So the balanced accuracy is reported as the balanced error, 1 minus it: early stopping is right by itself.
 
     Examples
     --------

@@ -193,7 +193,7 @@ def _either(positive: Tensor, first: float, second: float) -> Tensor:
 
 
 def _zero_or_one(positive: Tensor) -> Tensor:
-    return positive.view(torch.uint8).float()  # which is vectorised, unlike bool to float
+    return positive.view(torch.uint8).float()  # which is vectorized, unlike bool to float
 
 
 def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:

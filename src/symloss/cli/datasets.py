@@ -24,7 +24,7 @@ def datasets(
     fetch: Annotated[bool, typer.Option("--fetch", help="Download what is not here, and verify all files.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the data sets: rows, dimension, share of positives, source, licence, and whether they are here.
+    """List the data sets: rows, dimension, share of positives, source, license, and whether they are here.
 
     Example: [bold]symloss datasets spambase adult --fetch[/bold]
     """
@@ -52,7 +52,7 @@ def _dataset_json(record: DatasetInfo) -> dict[str, Any]:
 def _datasets_table(records: list[DatasetInfo]) -> Table:
     from symloss.datasets import where
 
-    table = plain_table("data set", "rows", "dim", "positive", "source", "licence", "here")
+    table = plain_table("data set", "rows", "dim", "positive", "source", "license", "here")
     for index in (1, 2, 3):
         table.columns[index].justify = "right"
     for record in records:
@@ -63,7 +63,7 @@ def _datasets_table(records: list[DatasetInfo]) -> Table:
             str(record.dim),
             f"{record.positives / record.rows:.1%}",
             f"[link={record.source}]{record.publisher}[/link]",
-            record.licence,
+            record.license,
             f"[green]{here}[/]" if here else "[dim]no[/]",
         )
     table.caption = "To download and verify: symloss datasets NAME --fetch. Files at hand: SYMLOSS_DATA=FOLDER."

@@ -33,8 +33,8 @@ def fit(
     weight: Annotated[
         str | None, typer.Option(help="A column of weights; k counts as k repetitions.", metavar="COLUMN")
     ] = None,
-    pi: Annotated[float | None, typer.Option(help="Share of clean positives in the rows labelled positive.")] = None,
-    pi_prime: Annotated[float | None, typer.Option(help="The same of the rows labelled negative.")] = None,
+    pi: Annotated[float | None, typer.Option(help="Share of clean positives in the rows labeled positive.")] = None,
+    pi_prime: Annotated[float | None, typer.Option(help="The same of the rows labeled negative.")] = None,
     max_categories: Annotated[int, typer.Option(help="The most distinct texts in a column.", min=2)] = 50,
     seed: Annotated[int, typer.Option(help="Seed of everything drawn.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Fits at a time; -1 is one a core.")] = 1,

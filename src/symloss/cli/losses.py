@@ -44,11 +44,11 @@ def analyze(
     """
     from rich.markup import escape
 
-    from symloss.theory import analyze as analyse
+    from symloss.theory import analyze as analyze
 
     loss = find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
     try:
-        report = analyse(loss)
+        report = analyze(loss)
     except Exception as error:  # a user's own code may raise anything
         if name in list_losses():
             raise
@@ -60,12 +60,12 @@ def analyze(
     title = f"[bold]{escape(repr(loss))}[/bold]" + (f"   l(z) = {escape(loss.formula)}" if loss.formula else "")
     console.print(title, highlight=False)
     table = plain_table("property", "verdict", "why")
-    colours = {"yes": "green", "no": "red", "cannot tell": "yellow"}
+    colors = {"yes": "green", "no": "red", "cannot tell": "yellow"}
     for property_name, verdict in report.verdicts.items():
-        answer = f"[{colours[verdict.answer]}]{verdict.answer}[/]"
+        answer = f"[{colors[verdict.answer]}]{verdict.answer}[/]"
         why = escape(verdict.reason) + (f"\n[dim]{escape(verdict.witness)}[/]" if verdict.witness else "")
         table.add_row(property_name.replace("_", " "), answer, why)
-    table.add_row("minimiser f*(eta)", "", escape(report.minimiser_formula))
+    table.add_row("minimizer f*(eta)", "", escape(report.minimizer_formula))
     for disagreement in report.disagreements:
         table.add_row("claim contradicted", "[red]no[/]", escape(disagreement))
     console.print(table)
@@ -91,7 +91,7 @@ def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
             table.add_row(
                 f"[bold]{row.title}[/]",
                 row.formula,
-                row.minimiser.replace("eta", "η"),
+                row.minimizer.replace("eta", "η"),
                 *marks,
                 end_section=row is rows[-1],
             )

@@ -8,7 +8,7 @@ import numpy as np
 
 from symloss.corruption import RandomState
 from symloss.datasets import generators
-from symloss.datasets.catalogue import CATALOGUE
+from symloss.datasets.catalog import CATALOG
 from symloss.datasets.records import Dataset, DatasetInfo, Table
 from symloss.datasets.store import find_files, places
 
@@ -21,11 +21,11 @@ def list_datasets() -> list[str]:
     >>> list_datasets()[:3]
     ['spambase', 'phoneme', 'phishing']
     """
-    return list(CATALOGUE)
+    return list(CATALOG)
 
 
 def info(name: str) -> DatasetInfo:
-    """Return what is known of a data set without having it: its size, classes, source, licence, files and checksums.
+    """Return what is known of a data set without having it: its size, classes, source, license, files and checksums.
 
     Examples
     --------
@@ -33,9 +33,9 @@ def info(name: str) -> DatasetInfo:
     >>> adult.rows, adult.dim, adult.label_names
     (45222, 104, ('<=50K', '>50K'))
     """
-    if name not in CATALOGUE:
-        raise ValueError(f"unknown data set {name!r}; known data sets: {', '.join(CATALOGUE)}")
-    return CATALOGUE[name]
+    if name not in CATALOG:
+        raise ValueError(f"unknown data set {name!r}; known data sets: {', '.join(CATALOG)}")
+    return CATALOG[name]
 
 
 def where(name: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from symloss.datasets.catalogue import CIFAR10
+from symloss.datasets.catalog import CIFAR10
 from symloss.datasets.formats import CIFAR_RECORD, Bytes, read_cifar
 from symloss.datasets.records import DataFile, Known
 from symloss.datasets.store import data_folder, find_files, verify

@@ -6,7 +6,7 @@ import numpy as np
 
 from symloss.datasets.records import Table
 
-WAVES = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [11], [15]])), 0)  # triangles centred on 7, 11 and 15
+WAVES = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [11], [15]])), 0)  # triangles centered on 7, 11 and 15
 MIXED = np.array([[0, 2], [0, 1], [1, 2]])  # the two waves of classes 0, 1 and 2, as the file numbers them
 TWONORM_NAMES = tuple(f"A{index}" for index in range(1, 21))
 WAVEFORM_NAMES = tuple(f"x{index}" for index in range(1, 22))

@@ -99,8 +99,8 @@ class DatasetInfo:
         Its classes.
     positive : tuple of int
         Those classes, as indices, that are positive (+1); the others are negative (-1).
-    publisher, source, licence, citation : str
-        Who publishes it, on which page, the licence stated there, and what to cite.
+    publisher, source, license, citation : str
+        Who publishes it, on which page, the license stated there, and what to cite.
     preparation : str
         What is done to the files to make the rows.
     files : tuple of DataFile
@@ -118,7 +118,7 @@ class DatasetInfo:
     --------
     >>> from symloss.datasets import info
     >>> spambase = info("spambase")
-    >>> spambase.rows, spambase.dim, spambase.positives, spambase.licence
+    >>> spambase.rows, spambase.dim, spambase.positives, spambase.license
     (4601, 57, 1813, 'CC BY 4.0')
     """
 
@@ -131,7 +131,7 @@ class DatasetInfo:
     positive: tuple[int, ...]
     publisher: str
     source: str
-    licence: str
+    license: str
     citation: str
     preparation: str
     files: tuple[DataFile, ...]
@@ -148,7 +148,7 @@ class DatasetInfo:
             f"{self.name}: {self.title}\n\n"
             f"Positive (+1): {positive}. Negative (-1): {negative}.\n"
             f"{self.preparation}\n\n"
-            f"Source: {self.publisher}, {self.source}\nLicence: {self.licence}\nCite: {self.citation}\n"
+            f"Source: {self.publisher}, {self.source}\nLicense: {self.license}\nCite: {self.citation}\n"
             f"Read from: {origin}\n"
         )
 
@@ -167,7 +167,7 @@ class Dataset:
     label_names, feature_names : tuple of str
         Names of classes and columns; pixels have no names.
     DESCR : str
-        What it is, how it was prepared, its source and licence.
+        What it is, how it was prepared, its source and license.
     origin : str
         The folder that it was read from, or the generator that drew it.
 

@@ -152,7 +152,7 @@ class _Classifier(BinaryClassifier):
 
 def _recovers_eta(classifier: _Classifier) -> bool:
     properties = classifier._loss().properties
-    return properties is not None and properties.minimiser.recovers_eta
+    return properties is not None and properties.minimizer.recovers_eta
 
 
 @fill_docstring(model_and_training=MODEL_AND_TRAINING, folds_and_seed=FOLDS_AND_SEED, fitted_model=FITTED_MODEL)
@@ -201,7 +201,7 @@ class BERClassifier(_Classifier):
         labels. The inverse link of the scores gives probabilities under equally frequent classes, which are then
         adjusted to the shares in ``class_prior_``.
         """
-        minimizer = self._loss().properties.minimiser  # type: ignore[union-attr]
+        minimizer = self._loss().properties.minimizer  # type: ignore[union-attr]
         eta = minimizer.inverse(torch.from_numpy(self._scores(self._validated(X)))).numpy()
         joint = np.stack([1 - eta, eta], 1) * self.class_prior_
         return np.asarray(joint / joint.sum(1, keepdims=True))

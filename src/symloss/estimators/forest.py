@@ -104,7 +104,7 @@ def _fit(
 def _check_objective(objective: PenalizedRisk) -> None:
     if objective.loss.name not in ("unhinged", "squared"):
         raise ValueError(
-            f"the average label of a leaf minimises the unhinged (in the leaf kernel) and the squared loss; "
+            f"the average label of a leaf minimizes the unhinged (in the leaf kernel) and the squared loss; "
             f"model='trees' needs one of these, got {objective.loss!r}"
         )
 

@@ -206,11 +206,11 @@ def _minimize_by_lbfgs(
     stuck = start is None and found.nit == 0 and np.abs(found.jac).max() > 1e-6
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or stuck:
         raise ValueError(
-            f"{loss!r} at alpha = {alpha:g} cannot be minimised: it must be finite, and have a least value"
+            f"{loss!r} at alpha = {alpha:g} cannot be minimized: it must be finite, and have a least value"
         )
     if found.status == 1:
         warnings.warn(
-            f"{loss!r} at alpha = {alpha:g} is not minimised after {_MAX_ITER} iterations; raise alpha",
+            f"{loss!r} at alpha = {alpha:g} is not minimized after {_MAX_ITER} iterations; raise alpha",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -23,7 +23,7 @@ from symloss.losses.builtin import (
     Unhinged,
     ZeroOne,
 )
-from symloss.losses.minimiser import Linear, Logit, Minimiser, Sign
+from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, Structure
 
 _BUILT_IN: dict[str, type[Loss]] = {
@@ -126,7 +126,7 @@ __all__ = [
     "Logit",
     "Loss",
     "LossLike",
-    "Minimiser",
+    "Minimizer",
     "Piecewise",
     "Properties",
     "Ramp",

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from symloss.checking import as_real
-from symloss.losses.minimiser import Minimiser
+from symloss.losses.minimizer import Minimizer
 from symloss.losses.structure import Piecewise, Structure
 from symloss.tracing import remember_signature
 
@@ -25,8 +25,8 @@ class Properties:
     ----------
     convex, non_increasing, bounded : bool
         Bounded means from above and from below.
-    minimiser : Minimiser
-        The conditional risk minimiser f*(eta), with its inverse link where the loss recovers eta.
+    minimizer : Minimizer
+        The conditional risk minimizer f*(eta), with its inverse link where the loss recovers eta.
     symmetric_constant : float, optional
         K if l(z) + l(-z) = K for every z, else None.
     symmetric_radius : float
@@ -42,7 +42,7 @@ class Properties:
     convex: bool
     non_increasing: bool
     bounded: bool
-    minimiser: Minimiser
+    minimizer: Minimizer
     symmetric_constant: float | None = None
     symmetric_radius: float = 0.0
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.losses.base import Loss, Properties
-from symloss.losses.minimiser import Linear, Logit, Sign
+from symloss.losses.minimizer import Linear, Logit, Sign
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
@@ -37,7 +37,7 @@ class ZeroOne(Loss):
     formula: ClassVar[str] = "-0.5*sign(z) + 0.5"
     latex: ClassVar[str] = r"-0.5 \mathrm{sign}(z) + 0.5"
     properties = Properties(
-        convex=False, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0, symmetric_radius=INF
+        convex=False, non_increasing=True, bounded=True, minimizer=Sign(), symmetric_constant=1.0, symmetric_radius=INF
     )
     structure = Piecewise(kinks=(Kink(where=0.0, power=0),))
 
@@ -61,7 +61,7 @@ class Squared(Loss):
 
     formula: ClassVar[str] = "(1 - z)^2"
     latex: ClassVar[str] = r"(1-z)^{2}"
-    properties = Properties(convex=True, non_increasing=False, bounded=False, minimiser=Linear())
+    properties = Properties(convex=True, non_increasing=False, bounded=False, minimizer=Linear())
     structure = Piecewise(coefficients=(1.0, -2.0, 1.0))
 
     def value(self, z: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class Hinge(Loss):
 
     formula: ClassVar[str] = "max(0, 1 - z)"
     latex: ClassVar[str] = r"\max(0, 1-z)"
-    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Sign(), symmetric_radius=1.0)
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Sign(), symmetric_radius=1.0)
     structure = Piecewise(kinks=(Kink(where=1.0),))
 
     def value(self, z: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ class SquaredHinge(Loss):
 
     formula: ClassVar[str] = "max(0, 1 - z)^2"
     latex: ClassVar[str] = r"\max(0, 1-z)^{2}"
-    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Linear())
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Linear())
     structure = Piecewise(kinks=(Kink(where=1.0, power=2),))
 
     def value(self, z: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class DoubleHinge(Loss):
 
     formula: ClassVar[str] = "max(-z, max(0, 0.5 - 0.5*z))"
     latex: ClassVar[str] = r"\max(-z, \max(0, 0.5-0.5z))"
-    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Sign(), symmetric_radius=1.0)
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Sign(), symmetric_radius=1.0)
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=0.5)))
 
     def value(self, z: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ class Logistic(Loss):
 
     formula: ClassVar[str] = "log(1 + exp(-z))"
     latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))"
-    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Logit())
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Logit())
     structure = Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ class Exponential(Loss):
 
     formula: ClassVar[str] = "exp(-z)"
     latex: ClassVar[str] = r"\exp(-z)"
-    properties = Properties(convex=True, non_increasing=True, bounded=False, minimiser=Logit(scale=0.5))
+    properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Logit(scale=0.5))
     structure = ExponentialDecay()
 
     def value(self, z: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ class Savage(Loss):
 
     formula: ClassVar[str] = "1/(1 + exp(2*z))^2"
     latex: ClassVar[str] = r"\left[(1+\exp(2z))^{2}\right]^{-1}"
-    properties = Properties(convex=False, non_increasing=True, bounded=True, minimiser=Logit(scale=0.5))
+    properties = Properties(convex=False, non_increasing=True, bounded=True, minimizer=Logit(scale=0.5))
     structure = Analytic(pole_distance=math.pi / 2, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=2.0, right_rate=4.0)
 
     def value(self, z: Tensor) -> Tensor:
@@ -234,7 +234,7 @@ class Ramp(Loss):
     formula: ClassVar[str] = "max(0, min(1, 0.5 - 0.5*z))"
     latex: ClassVar[str] = r"\mathrm{max}(0, \mathrm{min}(1, 0.5-0.5z))"
     properties = Properties(
-        convex=False, non_increasing=True, bounded=True, minimiser=Sign(), symmetric_constant=1.0, symmetric_radius=INF
+        convex=False, non_increasing=True, bounded=True, minimizer=Sign(), symmetric_constant=1.0, symmetric_radius=INF
     )
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=-0.5)))
 
@@ -262,7 +262,7 @@ class Sigmoid(Loss):
         convex=False,
         non_increasing=True,
         bounded=True,
-        minimiser=Sign(INF),
+        minimizer=Sign(INF),
         symmetric_constant=1.0,
         symmetric_radius=INF,
     )
@@ -298,7 +298,7 @@ class Unhinged(Loss):
         convex=True,
         non_increasing=True,
         bounded=False,
-        minimiser=Sign(INF),
+        minimizer=Sign(INF),
         symmetric_constant=2.0,
         symmetric_radius=INF,
     )
@@ -348,7 +348,7 @@ class BarrierHinge(Loss):
     def properties(self) -> Properties:  # type: ignore[override]
         """The claims, for this b and r."""
         return Properties(
-            convex=True, non_increasing=False, bounded=False, minimiser=Sign(self.r), symmetric_radius=self.r
+            convex=True, non_increasing=False, bounded=False, minimizer=Sign(self.r), symmetric_radius=self.r
         )
 
     @property

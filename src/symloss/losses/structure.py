@@ -1,4 +1,4 @@
-"""What a loss is made of: the structure that picks the all-pairs algorithm and backs the exact analyses."""
+"""What a loss is made of: the structure that picks the all-pairs algorithm and backs the exact analyzes."""
 
 from __future__ import annotations
 

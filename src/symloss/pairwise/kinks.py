@@ -30,26 +30,26 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     """The line and all kinks, from both classes in order."""
     s, t = ordered(pos), ordered(neg)
-    centre = 0.5 * s.middle + 0.5 * t.middle
-    if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, centre, kinks):
-        return _over_a_wide_range(s, t, centre, line, kinks)
-    return _from_ranks(s, t, centre, line, kinks)
+    center = 0.5 * s.middle + 0.5 * t.middle
+    if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
+        return _over_a_wide_range(s, t, center, line, kinks)
+    return _from_ranks(s, t, center, line, kinks)
 
 
-def _far_apart(s: Ordered, t: Ordered, centre: Tensor, kinks: tuple[Kink, ...]) -> bool:
+def _far_apart(s: Ordered, t: Ordered, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
     """Whether scores lie so far from their center, in multiples of a kink's place, that sums of them lose digits."""
     ends = torch.cat([side.ends for side in (s, t)], 1)
-    return bool(((ends - centre).abs() > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
+    return bool(((ends - center).abs() > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
 
 
 def _over_a_wide_range(
-    s: Ordered, t: Ordered, centre: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]
+    s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]
 ) -> Sums:
     """The same, slower and without cancellation: slopes and steps, which are counts, as ever; the rest by intervals."""
     intercept, slope = (*line, 0.0, 0.0)[:2]
     steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
-    value = _from_ranks(s, t, centre, (intercept,), steps)[0]
-    gradients = _from_ranks(s, t, centre, (0.0, slope), corners)[1:]
+    value = _from_ranks(s, t, center, (intercept,), steps)[0]
+    gradients = _from_ranks(s, t, center, (0.0, slope), corners)[1:]
     every = slice(None)
     pos, neg = (Sorted(side.values(every, every), side.shares) for side in (s, t))
     rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
@@ -58,7 +58,7 @@ def _over_a_wide_range(
     return value + rest, gradients[0], gradients[1]
 
 
-def _from_ranks(s: Ordered, t: Ordered, centre: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+def _from_ranks(s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     """The same from the ranks of the classes in each other.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u); one of squares is half
@@ -69,14 +69,14 @@ def _from_ranks(s: Ordered, t: Ordered, centre: Tensor, line: tuple[float, ...],
     at_corners, at_squares = (
         ranks(s, t, [kink.where for kink in some]) if some else (None, None) for some in (corners, squares)
     )
-    value = torch.zeros_like(centre).add_(intercept * s.total * t.total)
+    value = torch.zeros_like(center).add_(intercept * s.total * t.total)
     gradients = []
     for own, other, sign, total, of_corners, of_squares in zip(
         (s, t), (t, s), (1.0, -1.0), (t.total, s.total), at_corners, at_squares, strict=True
     ):
-        others = _Others.of(other, centre, bool(squares), from_rank=sign > 0)
+        others = _Others.of(other, center, bool(squares), from_rank=sign > 0)
         side = _OneSide(own, others, sign, sign * slope * total, corners, of_corners, squares, of_squares)
-        gradients.append(side.add_to(value, centre, s.dtype))
+        gradients.append(side.add_to(value, center, s.dtype))
     return value[:, 0], gradients[0], gradients[1]
 
 
@@ -92,16 +92,16 @@ class _OneSide(NamedTuple):
     squares: list[Kink]
     of_squares: Rank | None
 
-    def add_to(self, value: Tensor, centre: Tensor, dtype: torch.dtype) -> Tensor:
+    def add_to(self, value: Tensor, center: Tensor, dtype: torch.dtype) -> Tensor:
         """Add this side's part to the value, and return its gradient."""
         line = isinstance(self.line, Tensor) or bool(self.line)
         flat = not (line or self.squares or any(kink.power for kink in self.corners))
         gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.keys, dtype=dtype)
         if flat and self.sign < 0:  # steps have no slope, and their value is the positives'
             return gradient
-        mixture = centre.new_tensor(self._mixture())
+        mixture = center.new_tensor(self._mixture())
         for rows, columns in blocks(self.own.keys):
-            x, share = self.own.values(rows, columns) - centre[rows], self.own.share(rows, columns)
+            x, share = self.own.values(rows, columns) - center[rows], self.own.share(rows, columns)
             if self.of_corners is None:
                 slopes = torch.zeros_like(x)
             else:
@@ -168,7 +168,7 @@ def _put_back(gradient: Tensor, index: Tensor, slopes: Tensor) -> None:
 class _Others(NamedTuple):
     """What a point meets of the other class: of the negatives those from its rank on, of the positives those up to it.
 
-    Sums (k, size + 1) of shares and of shares times (score - centre); shares are None where they are counts.
+    Sums (k, size + 1) of shares and of shares times (score - center); shares are None where they are counts.
     """
 
     shares: Tensor | None
@@ -177,17 +177,17 @@ class _Others(NamedTuple):
     from_rank: bool
 
     @classmethod
-    def of(cls, side: Ordered, centre: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+    def of(cls, side: Ordered, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
         """Add up from the end that points meet: a difference of sums an outlier would spoil."""
 
         def running(part: Tensor) -> Tensor:
-            zero = torch.zeros_like(centre)
+            zero = torch.zeros_like(center)
             if from_rank:
                 return torch.cat([part.flip(1).cumsum(1).flip(1), zero], 1)
             return torch.cat([zero, part.cumsum(1)], 1)
 
         shares = None if side.shares is None else running(side.shares)
-        moments = running(_moments(side, centre)) if with_moments else None
+        moments = running(_moments(side, center)) if with_moments else None
         return cls(shares, moments, side.keys.shape[1], from_rank)
 
     @property
@@ -214,9 +214,9 @@ class _Others(NamedTuple):
         return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
 
 
-def _moments(side: Ordered, centre: Tensor) -> Tensor:
+def _moments(side: Ordered, center: Tensor) -> Tensor:
     moments = torch.empty_like(side.keys)
     for rows, columns in blocks(side.keys):
-        torch.sub(side.values(rows, columns), centre[rows], out=moments[rows, columns])
+        torch.sub(side.values(rows, columns), center[rows], out=moments[rows, columns])
         moments[rows, columns] *= side.share(rows, columns)
     return moments

@@ -9,17 +9,17 @@ from symloss.losses import ExponentialDecay
 from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 
 
-def mean(side: Side, centre: Tensor) -> Tensor:
-    """Return the weighted mean of (score - centre), (k, 1) in float64; 0 where the class has no weight."""
-    total = torch.zeros_like(centre)
+def mean(side: Side, center: Tensor) -> Tensor:
+    """Return the weighted mean of (score - center), (k, 1) in float64; 0 where the class has no weight."""
+    total = torch.zeros_like(center)
     for rows, columns in blocks(side.scores):
-        centred = side.scores[rows, columns].double() - centre[rows]
-        total[rows] += (centred * side.share(rows, columns)).sum(1, keepdim=True)
+        centered = side.scores[rows, columns].double() - center[rows]
+        total[rows] += (centered * side.share(rows, columns)).sum(1, keepdim=True)
     weight = side.total
     return total / torch.where(weight > 0, weight, 1.0) if isinstance(weight, Tensor) else total
 
 
-def centre_of(pos: Side, neg: Side) -> Tensor:
+def center_of(pos: Side, neg: Side) -> Tensor:
     """Return an offset (k, 1) in float64 that makes sums of the bulk of each problem exact: the median of a sample."""
     sample = torch.cat([side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)], 1)
     middle = sample.shape[1] // 2
@@ -31,8 +31,8 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
     if _plain(pos, neg):
         return _plain_polynomial(pos.scores, neg.scores, a, b, c)
-    centre = centre_of(pos, neg)
-    mean_pos, mean_neg = mean(pos, centre), mean(neg, centre)
+    center = center_of(pos, neg)
+    mean_pos, mean_neg = mean(pos, center), mean(neg, center)
     value = _at(mean_pos - mean_neg, a, b, c) * (pos.total * neg.total)
     gradients = []
     for side, own, other, weight, sign in (
@@ -43,9 +43,9 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
         for rows, columns in blocks(side.scores):
             share = side.share(rows, columns) * (weight[rows] if isinstance(weight, Tensor) else weight)
             if c:
-                centred = side.scores[rows, columns].double() - centre[rows]
-                value[rows] += c * ((centred - own[rows]).square_() * share).sum(1, keepdim=True)
-                gradient[rows, columns] = centred.sub_(other[rows]).mul_(2 * c).add_(sign * b).mul_(share)
+                centered = side.scores[rows, columns].double() - center[rows]
+                value[rows] += c * ((centered - own[rows]).square_() * share).sum(1, keepdim=True)
+                gradient[rows, columns] = centered.sub_(other[rows]).mul_(2 * c).add_(sign * b).mul_(share)
             else:
                 gradient[rows, columns] = sign * b * share
         gradients.append(gradient)
@@ -99,8 +99,8 @@ def _at(gap: Tensor, a: float, b: float, c: float) -> Tensor:
 
 def _plain_polynomial(pos: Tensor, neg: Tensor, a: float, b: float, c: float) -> Sums:
     s, t = pos.double(), neg.double()
-    centre = t.mean(1, keepdim=True)
-    s, t = s - centre, t - centre  # so that an offset costs no digits
+    center = t.mean(1, keepdim=True)
+    s, t = s - center, t - center  # so that an offset costs no digits
     mean_s, mean_t = s.mean(1, keepdim=True), t.mean(1, keepdim=True)
     gap = mean_s - mean_t
     n, m = s.shape[1], t.shape[1]

@@ -1,6 +1,6 @@
 """Smooth kernels that approach a line on either side: all pairs through a grid, or through the lines.
 
-A long axis is cut into segments that only meet their neighbours; segments without scores are left out.
+A long axis is cut into segments that only meet their neighbors; segments without scores are left out.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
 
 
 def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """One problem: pairs in the same or in neighbouring segments through the grid, all others through the lines.
+    """One problem: pairs in the same or in neighboring segments through the grid, all others through the lines.
 
     The width is a power of two, so that neither a segment's number nor a place in it is rounded.
     """
@@ -215,28 +215,28 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
             at = slice(start + columns.start, start + columns.stop)
             first = grid.cells * (segment[part, at] + skipped)
             spread.add(part, at, position[part, at], first, side.all_shares()[part, columns], pos.scores.dtype)
-    neighbours = (numbers.diff() == 1).double()[:, None]
+    neighbors = (numbers.diff() == 1).double()[:, None]
     q_pos, q_neg = spread.charges().chunk(2)
-    value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbours)
+    value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbors)
     s, t = (
         _Segments.of(side.all_shares()[0], place[0, part], segment[0, part], count)
         for side, part in ((pos, slice(n)), (neg, slice(n, None)))
     )
-    parts = _far(structure, s, t, numbers.diff() * width, neighbours[:, 0] * width)
+    parts = _far(structure, s, t, numbers.diff() * width, neighbors[:, 0] * width)
     gradient = pos.scores.new_empty(scores.shape)
     spread.read(torch.cat([at_pos + parts[1], -(at_neg + parts[2])]), gradient)
     return (value + parts[0]).reshape(1), gradient[:, :n], gradient[:, n:]
 
 
-def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, neighbours: Tensor) -> Sums:
-    """The value, and the field at positives and at negatives, of pairs in the same or in neighbouring segments."""
+def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, neighbors: Tensor) -> Sums:
+    """The value, and the field at positives and at negatives, of pairs in the same or in neighboring segments."""
     value = torch.zeros((), dtype=torch.float64, device=q_pos.device)
     at_pos, at_neg = torch.zeros_like(q_pos), torch.zeros_like(q_neg)
     last = len(q_pos)
     for step in (-1, 0, 1):  # the positive's segment less the negative's
         p = slice(max(step, 0), last + min(step, 0))
         q = slice(max(-step, 0), last + min(-step, 0))
-        weight = neighbours if step else 1.0
+        weight = neighbors if step else 1.0
         values, by_pos, by_neg = interact(grid, loss.slope, loss.value, step * width, q_pos[p], q_neg[q])
         value = value + (weight * values[:, None]).sum()
         at_pos[p] += weight * by_pos

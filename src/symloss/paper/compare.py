@@ -137,7 +137,7 @@ class Summary:
     Examples
     --------
     >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> summary = summarise(cells)
+    >>> summary = summarize(cells)
     >>> summary.compared, round(summary.rms_difference, 3), summary.share_z_below_1
     (1, 0.4, 1.0)
     """
@@ -165,12 +165,12 @@ class Summary:
         }
 
 
-def summarise(cells: Sequence[Cell]) -> Summary:
+def summarize(cells: Sequence[Cell]) -> Summary:
     """Return how well compared cells agree with the paper.
 
     Examples
     --------
-    >>> summarise([]).rms_difference is None
+    >>> summarize([]).rms_difference is None
     True
     """
     differences = [cell.difference for cell in cells if cell.difference is not None]
@@ -195,13 +195,13 @@ def summarise(cells: Sequence[Cell]) -> Summary:
     )
 
 
-def summarise_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
+def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
     """Return the summaries of all cells and of each family, risk and noise rate.
 
     Examples
     --------
     >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> {part: list(summaries) for part, summaries in summarise_parts(cells).items()}
+    >>> {part: list(summaries) for part, summaries in summarize_parts(cells).items()}
     {'all': ['all'], 'family': ['uci'], 'risk': ['ber'], 'noise': ['(1.0, 0.0)']}
     """
     parts: dict[str, Callable[[Cell], str]] = {
@@ -212,7 +212,7 @@ def summarise_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
     }
     return {
         part: {
-            value: summarise([cell for cell in cells if key(cell) == value]) for value in dict.fromkeys(map(key, cells))
+            value: summarize([cell for cell in cells if key(cell) == value]) for value in dict.fromkeys(map(key, cells))
         }
         for part, key in parts.items()
     }
@@ -228,9 +228,9 @@ def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
     >>> summary["rms_difference"], summary["by_family"]["uci"]["share_z_below_1"]
     (0.4, 1.0)
     """
-    parts = summarise_parts(cells)
+    parts = summarize_parts(cells)
     parts.pop("all")
-    return summarise(cells).to_dict() | {
+    return summarize(cells).to_dict() | {
         f"by_{_FILE_WORDS.get(part, part)}": {name: summary.to_dict() for name, summary in summaries.items()}
         for part, summaries in parts.items()
     }

@@ -47,7 +47,7 @@ def run_trials(
     losses : sequence of Loss
         Losses with different names, built in or your own.
     risks : sequence of {"ber", "auc"}
-        Risks to minimise.
+        Risks to minimize.
     trials : int
         Number of draws; all losses and risks share a draw, its initial weights and its batches.
     settings : Settings
@@ -152,18 +152,18 @@ def _draw(
         n_test=settings.n_test,
         random_state=of_draw,
     )
-    X_train, X_test = standardised(X_train, X_test)
+    X_train, X_test = standardized(X_train, X_test)
     return _Trial(X_train, torch.as_tensor(y_train), X_test, torch.as_tensor(y_test), of_training)
 
 
-def standardised(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
+def standardized(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
     """Return both in float32, shifted and scaled to mean 0 and variance 1 of each feature on the training points.
 
     A feature that is constant there is only shifted.
 
     Examples
     --------
-    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[2.0, 6.0]]))
+    >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[2.0, 6.0]]))
     (tensor([[-1.,  0.],
             [ 1.,  0.]]), tensor([[0., 1.]]))
     """
@@ -197,4 +197,4 @@ def _test_scores(
         return [stack(X_test, of_risk).cpu() for of_risk in models]
 
 
-__all__ = ["label", "run_trials", "standardised"]
+__all__ = ["label", "run_trials", "standardized"]

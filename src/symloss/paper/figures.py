@@ -12,7 +12,7 @@ import torch
 
 from symloss.drawing import COLORS, DASHES, Style, add_legend, loss_styles, save_all, styled
 from symloss.losses import BarrierHinge, Loss, get_loss
-from symloss.paper.compare import Cell, loss_order, noise_text, summarise
+from symloss.paper.compare import Cell, loss_order, noise_text, summarize
 from symloss.paper.score_tables import SCORES, loss_heading
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def scatter(cells: Sequence[Cell]) -> Figure:
         for risk, means, differences in zip(risks, *grid, strict=True):
             chosen = [cell for cell in compared if cell.risk == risk]
             number = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
-            means.set_title(f"{SCORES[risk]}: {number}, rms {summarise(chosen).rms_difference:.2f}")
+            means.set_title(f"{SCORES[risk]}: {number}, rms {summarize(chosen).rms_difference:.2f}")
             _draw_against_paper(means, chosen, [cell.mean for cell in chosen], styles)
             means.axline((chosen[0].mean, chosen[0].mean), slope=1, color="#555555", linewidth=0.8)
             _draw_against_paper(differences, chosen, [cell.difference or 0.0 for cell in chosen], styles)

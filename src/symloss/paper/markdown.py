@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from symloss.paper.compare import Cell, Summary, summarise, summarise_parts
+from symloss.paper.compare import Cell, Summary, summarize, summarize_parts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, score_text, single_dataset_families
 
 SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
@@ -34,7 +34,7 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
         "## Summary",
         _summary_table(cells),
     ]
-    if near := near_text(summarise(cells)):
+    if near := near_text(summarize(cells)):
         parts.append(near)
     for table in score_tables(cells, by_noise=single_dataset_families(cells)):
         parts += [f"## {_escaped(table.title)}", _table(table)]
@@ -46,9 +46,9 @@ def summary_texts(name: str, summary: Summary) -> list[str]:
 
     Examples
     --------
-    >>> from symloss.paper.compare import summarise
+    >>> from symloss.paper.compare import summarize
     >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> summary_texts("all", summarise(cells))
+    >>> summary_texts("all", summarize(cells))
     ['all', '1', '0.40', '100.0%', '100.0%', '100.0%', '-', '-']
     """
     shares = (summary.share_z_below_1, summary.share_z_below_2, summary.share_z_below_3)
@@ -68,7 +68,7 @@ def near_text(summary: Summary) -> str:
     Examples
     --------
     >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> near_text(summarise(cells))
+    >>> near_text(summarize(cells))
     'Within 1.5 points of the paper: 100.0% of the cells; within 3 points: 100.0%.'
     """
     if summary.share_within_1_5 is None or summary.share_within_3 is None:
@@ -79,7 +79,7 @@ def near_text(summary: Summary) -> str:
 
 def _summary_table(cells: Sequence[Cell]) -> str:
     lines = [_line([column.replace("|", "\\|") for column in SUMMARY_COLUMNS]), "|---|" + "---:|" * 7]
-    for summaries in summarise_parts(cells).values():
+    for summaries in summarize_parts(cells).values():
         lines += [_line(map(_escaped, summary_texts(name, summary))) for name, summary in summaries.items()]
     return "\n".join(lines)
 

@@ -28,7 +28,7 @@ IMAGE_TRIALS = 10
 class Settings:
     """How the perceptrons of the UCI and LIBSVM experiments are trained and tested.
 
-    Features are standardised on the training sample, initial weights are LeCun-normal, batches hold both classes in
+    Features are standardized on the training sample, initial weights are LeCun-normal, batches hold both classes in
     random proportion, and the last epoch is reported.
 
     Parameters
@@ -79,7 +79,7 @@ class ImageSettings:
         Whether a batch has ``batch_size`` images of either class, instead of ``batch_size`` of both together.
     learning_rate, weight_decay, dropout : float
     mean, sd : tuple of float
-        What each channel is normalised by, for pixels from 0 to 1.
+        What each channel is normalized by, for pixels from 0 to 1.
 
     Examples
     --------

@@ -24,8 +24,8 @@ class LossRow:
     title: str
     formula: str
     latex: str
-    minimiser: str
-    minimiser_latex: str
+    minimizer: str
+    minimizer_latex: str
     convex: bool
     symmetric: bool
     recovers_eta: bool
@@ -41,11 +41,11 @@ class LossRow:
             loss.title,
             loss.formula,
             loss.latex,
-            claims.minimiser.formula,
-            claims.minimiser.latex,
+            claims.minimizer.formula,
+            claims.minimizer.latex,
             claims.convex,
             claims.symmetric_constant is not None,
-            claims.minimiser.recovers_eta,
+            claims.minimizer.recovers_eta,
         )
 
 

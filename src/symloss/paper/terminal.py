@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from symloss.paper.compare import Cell, summarise, summarise_parts
+from symloss.paper.compare import Cell, summarize, summarize_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, near_text, summary_texts
 from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 # Points of difference, and standard errors, from which a number is yellow, and red.
-DIFFERENCE_COLOURS = (1.0, 2.0)
-Z_COLOURS = (2.0, 3.0)
+DIFFERENCE_COLORS = (1.0, 2.0)
+Z_COLORS = (2.0, 3.0)
 LEGEND = """\
 cells: those that the paper has too. rms: of our means minus its means.
 |z|: by chance alone, below 1, 2 and 3 in about 68, 95 and 99.7% of the cells.
@@ -65,7 +65,7 @@ def print_summary(cells: Sequence[Cell], console: Console) -> None:
     table = _new_table()
     for column in SUMMARY_COLUMNS:
         table.add_column(column.rjust(len(column) + 1), justify="right" if column else "left")
-    for part, summaries in summarise_parts(cells).items():
+    for part, summaries in summarize_parts(cells).items():
         for index, (name, summary) in enumerate(summaries.items(), start=1):
             table.add_row(
                 *summary_texts(name, summary),
@@ -73,7 +73,7 @@ def print_summary(cells: Sequence[Cell], console: Console) -> None:
                 style="bold" if part == "all" else None,
             )
     console.print(table)
-    if near := near_text(summarise(cells)):
+    if near := near_text(summarize(cells)):
         console.print(near, highlight=False)
     console.print(LEGEND, style="dim", highlight=False)
 
@@ -122,9 +122,9 @@ def _texts(cell: Cell) -> list[Text]:
     if cell.paper_mean is not None and cell.difference is not None:
         lines.append(Text(_score(cell.paper_mean, cell.paper_se, cell.paper_bold), style="dim"))
         sign = "+" if cell.difference >= 0 else "-"
-        lines.append(Text(f"{sign}{_short(cell.difference)} ", style=_colour(cell.difference, DIFFERENCE_COLOURS)))
+        lines.append(Text(f"{sign}{_short(cell.difference)} ", style=_color(cell.difference, DIFFERENCE_COLORS)))
         if cell.z is not None:
-            lines[-1].append(f"{_short(cell.z)} ", style=_colour(cell.z, Z_COLOURS))
+            lines[-1].append(f"{_short(cell.z)} ", style=_color(cell.z, Z_COLORS))
     return lines
 
 
@@ -138,7 +138,7 @@ def _short(value: float) -> str:
     return f"{abs(value):.1f}" if abs(value) < 9.95 else f"{abs(value):.0f}"
 
 
-def _colour(value: float, limits: tuple[float, float]) -> str:
+def _color(value: float, limits: tuple[float, float]) -> str:
     yellow, red = limits
     return "red" if abs(value) >= red else "yellow" if abs(value) >= yellow else "green"
 

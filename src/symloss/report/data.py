@@ -15,7 +15,7 @@ DECIMALS = 4  # of means, as in the result files
 CURVE_DECIMALS = 2  # finer than a screen
 SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
            "*": "star"}  # fmt: skip
-# Of other losses. Six colours are for those of one's own: pairs of symbol and colour repeat after forty-two.
+# Of other losses. Six colors are for those of one's own: pairs of symbol and color repeat after forty-two.
 FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
 FILTERS = {"run": "Run", "dataset": "Data set", "risk": "Risk", "loss": "Loss", "scores": "Scores"}
 
@@ -84,12 +84,12 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
-    """The colours of the paper's figures, and a symbol for each loss."""
+    """The colors of the paper's figures, and a symbol for each loss."""
     styles = styles_of(losses)
     further = [loss for loss in losses if styles[loss]["marker"] not in SYMBOLS]
     return [
         {
-            "colour": styles[loss]["color"],
+            "color": styles[loss]["color"],
             "symbol": FURTHER_SYMBOLS[further.index(loss) % len(FURTHER_SYMBOLS)]
             if loss in further
             else SYMBOLS[styles[loss]["marker"]],

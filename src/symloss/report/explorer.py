@@ -26,7 +26,7 @@ from symloss.theory.report import Report
 TITLE = "The loss explorer"
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
 _SAMPLES: Array = np.linspace(-40, 40, 4001)  # of a loss without a formula
-# Of losses of one's own. There are six colours for them: pairs of dash and colour repeat after thirty.
+# Of losses of one's own. There are six colors for them: pairs of dash and color repeat after thirty.
 _DASHES = ("solid", "9px,4px", "2px,3px", "9px,3px,2px,3px", "16px,4px")
 _POINTS = 120  # of either class in the two-Gaussian example
 
@@ -65,7 +65,7 @@ _RANGES = {"b": (1.1, 200.0, 0.1, "slope of the barrier"), "r": (0.1, 50.0, 0.1,
 _PLOTS = {
     "loss": (
         "Loss l(z) against the margin z",
-        "The loss of a margin z. What falls towards the right rewards right signs.",
+        "The loss of a margin z. What falls toward the right rewards right signs.",
     ),
     "sum": (
         "Sum l(z) + l(-z) against z",
@@ -82,15 +82,15 @@ _PLOTS = {
         "The expected loss η l(z) + (1 − η) l(−z) of giving the score z to a point that is positive with probability "
         "η. Dots mark the lowest risk, if a finite score reaches it.",
     ),
-    "minimiser": (
-        "Minimiser of the conditional risk against eta",
+    "minimizer": (
+        "Minimizer of the conditional risk against eta",
         "The best score for each η. A curve that climbs steadily can be turned back into a probability; a step says "
         "only which class is likelier. Symmetric losses give steps (theorem 8). What leaves the plot upright at 1/2 "
         "has no finite best score.",
     ),
     "ber": (
         "Excess terms of theorem 3 as the noise grows",
-        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x; colours, not dashes, "
+        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x; colors, not dashes, "
         "tell losses apart here. For a symmetric loss both are one line, so noise cannot change which scores are best.",
     ),
     "auc": (
@@ -213,7 +213,7 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
 
 
 def _styles(names: Sequence[str]) -> list[dict[str, str]]:
-    """Colours and dashes, the same as in the figures of the paper, in Plotly's words."""
+    """Colors and dashes, the same as in the figures of the paper, in Plotly's words."""
     styles = styles_of(names)
     own = [name for name in styles if name not in list_losses()]
 
@@ -223,7 +223,7 @@ def _styles(names: Sequence[str]) -> list[dict[str, str]]:
         line = styles[name]["linestyle"]
         return "solid" if isinstance(line, str) else ",".join(f"{2 * length}px" for length in line[1])
 
-    return [{"colour": styles[name]["color"], "dash": dash(name)} for name in names]
+    return [{"color": styles[name]["color"], "dash": dash(name)} for name in names]
 
 
 def _entry(loss: Loss, style: dict[str, str]) -> dict[str, Any]:

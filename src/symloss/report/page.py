@@ -4,13 +4,13 @@ A page is a title and sections. A section brings its HTML, the data its script r
 these in ``window.symloss`` (``templates/page.js``)::
 
     symloss.data(id)                      the data given under that id
-    symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colours
+    symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colors
                                           of the theme, again when the theme changes, with its numbers as a table below
                                           (those of trace.meta.numbers where they are not the ones drawn)
     symloss.element(tag, attributes, ...children)   a new HTML element
     symloss.escaped(text)                 the text for a label or hovertemplate of Plotly, where it stands as it is
     symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
-    symloss.colour(hex)                   the colour, made light or dark enough to be seen on this theme
+    symloss.color(hex)                   the color, made light or dark enough to be seen on this theme
 
 ``plot`` gives the HTML of one such figure. A Plotly figure made in Python goes into ``data`` as
 ``json.loads(figure.to_json())``. All numbers of ``data`` must be finite (JSON has no others).

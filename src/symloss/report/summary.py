@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from symloss.paper.compare import Summary, summarise, summarise_parts
+from symloss.paper.compare import Summary, summarize, summarize_parts
 from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
 from symloss.paper.score_tables import FAMILIES, SCORES
 from symloss.report.content import Run
@@ -37,13 +37,13 @@ def summary_section(runs: Sequence[Run]) -> Section:
     'Summary'
     """
     # Runs follow different protocols and may share cells: their figures are never put together.
-    summaries = {run.name: summarise(run.published) for run in runs}
+    summaries = {run.name: summarize(run.published) for run in runs}
     html = render(
         "summary.html.j2",
         figures={name: key_figures(summary) for name, summary in summaries.items()},
         columns=COLUMNS,
         lines=[
-            Line(run.name, way if len(run.cells) > 1 else "", _texts(summarise(cells)))
+            Line(run.name, way if len(run.cells) > 1 else "", _texts(summarize(cells)))
             for run in runs
             for way, cells in run.cells.items()
         ],
@@ -59,7 +59,7 @@ def key_figures(summary: Summary) -> list[tuple[str, str]]:
 
     Examples
     --------
-    >>> key_figures(summarise([]))
+    >>> key_figures(summarize([]))
     [('0', 'cells')]
     """
     figures = [(f"{summary.cells:,}", "cells of ours" if summary.compared else "cells")]
@@ -83,7 +83,7 @@ def _parts(run: Run) -> list[Line]:
     titles = FAMILIES | SCORES
     return [
         Line(run.name, titles.get(of, of), _texts(summary))
-        for part, summaries in summarise_parts(run.published).items()
+        for part, summaries in summarize_parts(run.published).items()
         if part != "all" and len(summaries) > 1
         for of, summary in summaries.items()
     ]

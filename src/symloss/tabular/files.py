@@ -118,7 +118,7 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
-    """Raise where a table lacks columns, and name those that are spelt alike.
+    """Raise where a table lacks columns, and name those that are spelled alike.
 
     Examples
     --------

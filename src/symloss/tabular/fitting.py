@@ -72,7 +72,7 @@ def fit_table(
     weight : str, optional
         A column of weights, of which k counts as k repetitions.
     pi, pi_prime : float, optional
-        The share of clean positives among rows labelled positive and negative, for an estimate of the clean score.
+        The share of clean positives among rows labeled positive and negative, for an estimate of the clean score.
     candidates : list of (name, estimator), optional
         What to choose from, as in ``AUCClassifierCV``.
     max_categories : int

@@ -5,7 +5,7 @@ from symloss.theory.conditional import (
     Infimum,
     conditional_infima,
     conditional_risk,
-    minimiser,
+    minimizer,
     psi_transform,
 )
 from symloss.theory.counterexample import CounterexampleLoss, PairRow, Proposition10, proposition_10
@@ -35,7 +35,7 @@ __all__ = [
     "ber_decomposition",
     "conditional_infima",
     "conditional_risk",
-    "minimiser",
+    "minimizer",
     "proposition_10",
     "psi_transform",
     "three_points",

@@ -17,7 +17,7 @@ from symloss.theory.conditional import (
     all_infima,
     as_function,
     infima,
-    minimisers,
+    minimizers,
     probes,
     psi_transform,
     unit,
@@ -51,7 +51,7 @@ def analyze(loss: LossLike) -> Report:
     >>> print(report.symmetric.answer, report.symmetric_interval, report.convex.answer)
     no (-50.0, 50.0) yes
     >>> print(analyze("hinge").auc_consistent.reason)
-    on three points, scores that do not rank by eta minimise the pairwise risk
+    on three points, scores that do not rank by eta minimize the pairwise risk
     """
     from symloss.threads import one_thread  # needs threadpoolctl, which importing symloss does not
 
@@ -313,9 +313,9 @@ class _Analysis:
         return Verdict(self.calibrated.answer, "a bound exists exactly for a calibrated loss (Bartlett et al., 2006)")
 
     @cached_property
-    def _minimisers(self) -> Array:
+    def _minimizers(self) -> Array:
         """f* at the etas above 1/2; the conditional risk mirrors it below."""
-        return minimisers(self.loss, _UPPER)
+        return minimizers(self.loss, _UPPER)
 
     @cached_property
     def bayes_scale(self) -> float | None:
@@ -324,7 +324,7 @@ class _Analysis:
             return None
         if self.symmetric:
             return self.infimum_positive.at
-        found = self._minimisers
+        found = self._minimizers
         same = np.isinf(found).all() or (np.isfinite(found).all() and np.ptp(found) <= 1e-6 * np.abs(found).max())
         return float(found[len(found) // 2]) if same and found[0] > 0 else None
 
@@ -334,9 +334,9 @@ class _Analysis:
             return Verdict(
                 "no", "theorem 8: f*(eta) = M sign(eta - 1/2) knows only whether eta > 1/2", "eta = 0.6 and 0.9"
             )
-        etas, at = _UPPER, self._minimisers
+        etas, at = _UPPER, self._minimizers
         if np.isnan(at).any():
-            return Verdict("cannot tell", "the minimiser of the conditional risk cannot be read off")
+            return Verdict("cannot tell", "the minimizer of the conditional risk cannot be read off")
         with np.errstate(invalid="ignore"):
             flat = ~(np.diff(at) > 1e-7 * np.maximum(self.unit, np.abs(at[1:])) * np.diff(etas))
         if flat.any():
@@ -353,7 +353,7 @@ class _Analysis:
     def link(self) -> str | None:
         """The formula of f* that the loss claims, where it holds."""
         claims = self.loss.properties
-        return claims.minimiser.formula if claims and not self._wrong_minimiser(claims) else None
+        return claims.minimizer.formula if claims and not self._wrong_minimizer(claims) else None
 
     @cached_property
     def auc_consistent(self) -> Verdict:
@@ -378,13 +378,13 @@ class _Analysis:
         if self.calibrated and self._has_logit_link:
             return Verdict(
                 "yes",
-                "f*(eta) is a multiple of logit(eta), so that f* minimises the conditional risk of every pair at once",
+                "f*(eta) is a multiple of logit(eta), so that f* minimizes the conditional risk of every pair at once",
             )
         found = three_points(self.loss, (*corners, *self.loss.breakpoints))
         if found is not None:
             return Verdict(
                 "no",
-                "on three points, scores that do not rank by eta minimise the pairwise risk",
+                "on three points, scores that do not rank by eta minimize the pairwise risk",
                 f"eta = {_tuple(found.eta)}: the scores {_tuple(found.scores)} reach its minimum, {found.risk:.6g}",
             )
         return Verdict("cannot tell", "no theorem covers this loss, and no counterexample is known")
@@ -402,19 +402,19 @@ class _Analysis:
     def _has_logit_link(self) -> bool:
         plain = _UPPER >= 0.55  # closer to 1/2 the minimum is too flat to find f* to many digits
         with np.errstate(invalid="ignore"):
-            ratios = (self._minimisers / torch.logit(_double(_UPPER)).numpy())[plain]
+            ratios = (self._minimizers / torch.logit(_double(_UPPER)).numpy())[plain]
             return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-5 * ratios[-1])
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps: every gap between probes bisected towards where the slope changes more."""
+        """Margins at which the slope jumps: every gap between probes bisected toward where the slope changes more."""
         offset = 0.00314 * self.unit  # off the round numbers, where corners like to be
         grid = self.margins[np.abs(self.margins) <= 1e3 * self.unit] + offset
         low, high = grid[:-1], grid[1:]
         for _ in range(50):
             middle = (low + high) / 2
-            left, centre, right = self._slopes(low), self._slopes(middle), self._slopes(high)
-            in_left = np.abs(centre - left) >= np.abs(right - centre)
+            left, center, right = self._slopes(low), self._slopes(middle), self._slopes(high)
+            in_left = np.abs(center - left) >= np.abs(right - center)
             low, high = np.where(in_left, low, middle), np.where(in_left, middle, high)
         left, right = self._slopes(low), self._slopes(high)
         steep = np.abs(self._slopes(self.unit * np.array([-1.0, 0.1, 1.0]))).max()
@@ -447,15 +447,15 @@ class _Analysis:
             yield f"symmetric_constant is claimed {claims.symmetric_constant}, but {self.symmetric}"
         if not _same(claims.symmetric_radius, self.symmetric_radius):
             yield f"symmetric_radius is claimed {claims.symmetric_radius:g}, but {self.symmetric_radius:g} is found"
-        if claims.minimiser.recovers_eta != bool(self.recovers_eta) and self.recovers_eta.answer != "cannot tell":
-            yield f"recovers eta is claimed {claims.minimiser.recovers_eta}, but {self.recovers_eta}"
-        if wrong := self._wrong_minimiser(claims):
+        if claims.minimizer.recovers_eta != bool(self.recovers_eta) and self.recovers_eta.answer != "cannot tell":
+            yield f"recovers eta is claimed {claims.minimizer.recovers_eta}, but {self.recovers_eta}"
+        if wrong := self._wrong_minimizer(claims):
             yield wrong
 
-    def _wrong_minimiser(self, claims: Properties) -> str | None:
+    def _wrong_minimizer(self, claims: Properties) -> str | None:
         etas = np.array([0.1, 0.3, 0.7, 0.9])
         for eta, claimed, at in zip(
-            etas, claims.minimiser(_double(etas)).tolist(), minimisers(self.loss, etas), strict=True
+            etas, claims.minimizer(_double(etas)).tolist(), minimizers(self.loss, etas), strict=True
         ):
             near = claimed == at or abs(claimed - at) <= 1e-5 * max(self.unit, abs(claimed))
             if not near and not math.isnan(at):

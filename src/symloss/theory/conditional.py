@@ -1,4 +1,4 @@
-"""The conditional risk C(eta, a) = eta l(a) + (1 - eta) l(-a): its infima, its minimiser and the psi-transform.
+"""The conditional risk C(eta, a) = eta l(a) + (1 - eta) l(-a): its infima, its minimizer and the psi-transform.
 
 Everything is found from the loss's values, at margins that are multiples of the loss's own unit, so that l(z) and
 l(c z) get the same answers.
@@ -144,7 +144,7 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
 
 
 def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Search between the neighbours of each lowest probe, by golden sections, for all etas at once."""
+    """Search between the neighbors of each lowest probe, by golden sections, for all etas at once."""
     ratio = (math.sqrt(5) - 1) / 2
     at = margins[best].astype(np.float64)
     lowest = np.diagonal(risk(at)).copy()
@@ -211,7 +211,7 @@ def conditional_infima(loss: LossLike, eta: float) -> tuple[Infimum, Infimum]:
 
 
 def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
-    """Return H and its minimisers, H⁻ and its minimisers, for many eta at once.
+    """Return H and its minimizers, H⁻ and its minimizers, for many eta at once.
 
     Examples
     --------
@@ -231,23 +231,23 @@ def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
     return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
 
 
-def minimiser(loss: LossLike, eta: float) -> float:
-    """Return f*(eta), the score that minimises the conditional risk: infinite if unbounded, NaN if it cannot be told.
+def minimizer(loss: LossLike, eta: float) -> float:
+    """Return f*(eta), the score that minimizes the conditional risk: infinite if unbounded, NaN if it cannot be told.
 
     Examples
     --------
-    >>> minimiser("ramp", 0.9), minimiser("sigmoid", 0.9), round(minimiser("squared", 0.9), 6)
+    >>> minimizer("ramp", 0.9), minimizer("sigmoid", 0.9), round(minimizer("squared", 0.9), 6)
     (1.0, inf, 0.8)
     """
-    return float(minimisers(get_loss(loss), np.array([eta]))[0])
+    return float(minimizers(get_loss(loss), np.array([eta]))[0])
 
 
-def minimisers(loss: Loss, etas: Array) -> Array:
+def minimizers(loss: Loss, etas: Array) -> Array:
     """Return f* at many eta; 0 at eta = 1/2.
 
     Examples
     --------
-    >>> minimisers(get_loss("hinge"), np.array([0.2, 0.5, 0.9])).tolist()
+    >>> minimizers(get_loss("hinge"), np.array([0.2, 0.5, 0.9])).tolist()
     [-1.0, 0.0, 1.0]
     """
     return np.where(etas == 0.5, 0.0, all_infima(loss, etas)[1])

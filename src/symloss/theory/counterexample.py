@@ -28,7 +28,7 @@ class CounterexampleLoss(Loss):
         convex=False,
         non_increasing=False,
         bounded=True,
-        minimiser=Sign(),
+        minimizer=Sign(),
         symmetric_constant=1.0,
         symmetric_radius=math.inf,
     )

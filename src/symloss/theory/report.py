@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symloss.losses import Loss
-from symloss.theory.conditional import Array, minimiser, psi_transform
+from symloss.theory.conditional import Array, minimizer, psi_transform
 
 Answer = Literal["yes", "no", "cannot tell"]
 
@@ -40,7 +40,7 @@ class Report:
     Parameters
     ----------
     loss : Loss
-        The loss analysed.
+        The loss analyzed.
     symmetric, convex, non_increasing, bounded, calibrated, excess_risk_bound, recovers_eta, auc_consistent : Verdict
         The properties.
     K : float or None
@@ -86,16 +86,16 @@ class Report:
         """The verdicts by name, in the order of the report."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Verdict)}
 
-    def minimiser(self, eta: float) -> float:
+    def minimizer(self, eta: float) -> float:
         """Return f*(eta), found numerically; infinite if unbounded.
 
         Examples
         --------
         >>> import symloss as sl
-        >>> sl.theory.analyze("hinge").minimiser(0.7)
+        >>> sl.theory.analyze("hinge").minimizer(0.7)
         1.0
         """
-        return minimiser(self.loss, eta)
+        return minimizer(self.loss, eta)
 
     def psi(self, theta: Any) -> Array:
         """Return the psi-transform at ``theta`` in [0, 1], found numerically.
@@ -109,13 +109,13 @@ class Report:
         return psi_transform(self.loss, theta)
 
     @property
-    def minimiser_formula(self) -> str:
+    def minimizer_formula(self) -> str:
         """f*(eta) in words: theorem 8's form, the loss's own claim, or values found numerically."""
         if self.M is not None:
             return "M sign(eta - 0.5), " + ("M unbounded" if math.isinf(self.M) else f"M = {self.M:g}")
         if self.link is not None:
             return self.link
-        return ", ".join(f"f*({eta:g}) = {self.minimiser(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
+        return ", ".join(f"f*({eta:g}) = {self.minimizer(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON; infinite numbers become the string "infinity".
@@ -138,13 +138,13 @@ class Report:
             "symmetric_interval": [plain(end) for end in self.symmetric_interval],
             "excess_risk_constant": plain(self.excess_risk_constant),
             "M": plain(self.M),
-            "minimiser": self.minimiser_formula,
+            "minimizer": self.minimizer_formula,
             "disagreements": list(self.disagreements),
         }
 
     def __str__(self) -> str:
         lines = [f"{self.loss!r}" + (f": l(z) = {self.loss.formula}" if self.loss.formula else "")]
         lines += [f"  {name.replace('_', ' ')}: {verdict}" for name, verdict in self.verdicts.items()]
-        lines += [f"  minimiser f*(eta): {self.minimiser_formula}"]
+        lines += [f"  minimizer f*(eta): {self.minimizer_formula}"]
         lines += [f"  claim contradicted: {disagreement}" for disagreement in self.disagreements]
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""AUC-consistency put to the test on three points: whether a wrong or tied ranking minimises the pairwise risk."""
+"""AUC-consistency put to the test on three points: whether a wrong or tied ranking minimizes the pairwise risk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
 
 @dataclass(frozen=True)
 class ThreePoints:
-    """Three equally likely points, and scores that minimise their pairwise risk without ranking them by eta.
+    """Three equally likely points, and scores that minimize their pairwise risk without ranking them by eta.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ThreePoints:
 
 
 def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -> ThreePoints | None:
-    """Return three points on which scores that do not rank by eta minimise the pairwise risk, or None.
+    """Return three points on which scores that do not rank by eta minimize the pairwise risk, or None.
 
     The loss must be linear between its breakpoints. Its pairwise risk is then linear between the lines on which a score
     difference is a breakpoint, so the corners of these regions hold the minimum, and there are few of them. The scores

@@ -99,7 +99,7 @@ def train_networks(
     rows, y : array of shape (trials, n_train)
         Each trial's training images, as rows of ``images``, and their labels +1 and -1.
     risks : sequence of Risk
-        What to minimise, one network each in every trial.
+        What to minimize, one network each in every trial.
     random_states : sequence of int or numpy Generator, one a trial
         Seeds of the initial parameters and of the batches, which all risks of a trial share.
     architecture : Architecture
@@ -131,7 +131,7 @@ def train_networks(
     seed = int(generators[0].integers(2**62))
     stack = NetworkStack(architecture, initial * len(risks), device)
     generator = torch.Generator(device)
-    step, optimiser = make_step(stack, risks, generator, training.learning_rate, training.weight_decay, kernels, dtype)
+    step, optimizer = make_step(stack, risks, generator, training.learning_rate, training.weight_decay, kernels, dtype)
     pixels, test_pixels = (part.permute(0, 2, 3, 1).contiguous() for part in (images, test_images))
     prepare = _Preparation(training, dtype, device)
     number = torch.zeros(1, dtype=torch.int64, device=device)
@@ -139,12 +139,12 @@ def train_networks(
     def take() -> None:
         of_step, classes = batches.at(number)
         step.write_gradients(prepare(pixels.index_select(0, of_step.flatten()).unflatten(0, of_step.shape)), classes)
-        optimiser.step()
+        optimizer.step()
         number.add_(1)
 
     with torch.no_grad():
         run = (
-            _graph(take, generator, [stack.flat, step.copy, number], optimiser.reset) if device.type == "cuda" else take
+            _graph(take, generator, [stack.flat, step.copy, number], optimizer.reset) if device.type == "cuda" else take
         )
         generator.manual_seed(seed)
         found = torch.empty(
@@ -163,7 +163,7 @@ def train_networks(
 
 
 class _Preparation:
-    """Bytes to normalised numbers."""
+    """Bytes to normalized numbers."""
 
     def __init__(self, training: TrainingSettings, dtype: torch.dtype, device: torch.device) -> None:
         mean, sd = (torch.tensor(part, device=device) for part in (training.mean, training.sd))

@@ -13,7 +13,7 @@ from symloss.paper.convolutional.patches import Convolution, Patches, Pooled
 from symloss.paper.training.risks import Classes, Risk
 
 
-class Optimiser(Protocol):
+class Optimizer(Protocol):
     """AMSGrad on a flat tensor of parameters."""
 
     def step(self) -> None:
@@ -178,8 +178,8 @@ def make_step(
     weight_decay: float,
     kernels: bool,
     dtype: torch.dtype,
-) -> tuple[Step, Optimiser]:
-    """Return the step of a stack and its optimiser, by Triton's kernels or by plain PyTorch."""
+) -> tuple[Step, Optimizer]:
+    """Return the step of a stack and its optimizer, by Triton's kernels or by plain PyTorch."""
     if not kernels:
         step = Step(stack, risks, (Patches(), Patches()), dtype, generator)
         return step, TorchAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
@@ -189,4 +189,4 @@ def make_step(
     return step, KernelAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)
 
 
-__all__ = ["Optimiser", "Step", "TorchAMSGrad", "has_kernels", "make_step"]
+__all__ = ["Optimizer", "Step", "TorchAMSGrad", "has_kernels", "make_step"]

@@ -46,7 +46,7 @@ def train(
     y : Tensor of shape (trials, n)
         Their labels in {0, 1}, {-1, +1} or bool.
     risks : sequence of Risk
-        What to minimise, one perceptron each in every trial.
+        What to minimize, one perceptron each in every trial.
     random_states : sequence of int or numpy Generator, one a trial
         Seeds of the initial weights and of the batches, which all risks of a trial share.
     hidden_units, epochs, batch_size, learning_rate
@@ -88,12 +88,12 @@ def train(
             generators = [np.random.default_rng(state) for state in random_states[part]]
             initial = [lecun_normal(d, hidden_units, generator) for generator in generators]
             stack = PerceptronStack(initial * len(risks)).to(X.device)
-            optimiser = torch.optim.Adam(
+            optimizer = torch.optim.Adam(
                 [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
             )
             # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
             batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
-            _minimise(stack, optimiser, X[part], batches, risks, stacked, min(batch_size, n))
+            _minimize(stack, optimizer, X[part], batches, risks, stacked, min(batch_size, n))
             parts.append(stack)
     if len(parts) == 1:
         return parts[0]
@@ -101,9 +101,9 @@ def train(
 
 
 @torch.no_grad()
-def _minimise(
+def _minimize(
     stack: PerceptronStack,
-    optimiser: torch.optim.Adam,
+    optimizer: torch.optim.Adam,
     X: Tensor,
     batches: Sequence[tuple[Tensor, Classes]],
     risks: Sequence[Risk],
@@ -124,7 +124,7 @@ def _minimise(
         batch = points.batch(rows)
         for group in groups:
             _write_gradient(group, batch, classes)
-        optimiser.step()
+        optimizer.step()
     stack.rows.grad = None
 
 

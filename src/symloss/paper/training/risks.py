@@ -1,4 +1,4 @@
-"""What a perceptron minimises on a batch: the gradient of the balanced-error and of the AUC risk by the scores."""
+"""What a perceptron minimizes on a batch: the gradient of the balanced-error and of the AUC risk by the scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symloss.losses import Loss, Piecewise
 
 @dataclass(frozen=True)
 class Risk:
-    """The risk that training minimises, and the loss in it.
+    """The risk that training minimizes, and the loss in it.
 
     Parameters
     ----------

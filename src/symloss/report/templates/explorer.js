@@ -80,7 +80,7 @@
   // --- plots --------------------------------------------------------------------------------------------------------
   const grid = (low, high, count) => Array.from({ length: count + 1 }, (_, i) => low + ((high - low) * i) / count);
   const finite = (value) => (Number.isFinite(value) ? value : null);
-  const line = (loss, extra = {}) => ({ color: loss.colour, dash: loss.dash, width: 2.5, simplify: false, ...extra });
+  const line = (loss, extra = {}) => ({ color: loss.color, dash: loss.dash, width: 2.5, simplify: false, ...extra });
   const curve = (loss, x, y, extra = {}) => ({
     type: "scatter", mode: "lines", name: loss.title, x, y: y.map(finite), line: line(loss),
     hovertemplate: `${escaped(loss.title)}: %{y:.4g} at %{x:.3g}<extra></extra>`, ...extra,
@@ -111,7 +111,7 @@
       const end = Math.min(loss.radius, z.at(-1));
       return {
         type: "scatter", mode: "lines", x: [-end, end], y: [loss.constant, loss.constant], hoverinfo: "skip",
-        line: { color: loss.colour, width: 11 }, opacity: 0.3,
+        line: { color: loss.color, width: 11 }, opacity: 0.3,
       };
     });
     const constants = new Set(bands.map(({ y }) => Number(y[0].toPrecision(4))));
@@ -132,20 +132,20 @@
 
   function showScores(selected, z) {
     const risks = selected.map((loss) => z.map((at) => math.risk(loss, state.eta, at)));
-    const best = selected.map((loss) => math.minimiser(loss, state.eta));
+    const best = selected.map((loss) => math.minimizer(loss, state.eta));
     const dots = selected.flatMap((loss, i) => (Math.abs(best[i]) <= z.at(-1) ? [{
       type: "scatter", mode: "markers", x: [best[i]], y: [math.risk(loss, state.eta, best[i])],
-      marker: { color: loss.colour, size: 11 }, hovertemplate: `${escaped(loss.title)}: best score %{x:.4g}<extra></extra>`,
+      marker: { color: loss.color, size: 11 }, hovertemplate: `${escaped(loss.title)}: best score %{x:.4g}<extra></extra>`,
     }] : []));
     const high = Math.max(3, 2.5 * Math.max(...selected.map(({ constant }) => constant / 2)));
     put("risk", [...selected.map((loss, i) => curve(loss, z, risks[i])), ...dots],
       layout("score z", `${state.eta} l(z) + ${Number((1 - state.eta).toFixed(4))} l(−z)`, window_(risks, -high / 2, high)));
 
-    const found = selected.map((loss) => remembered(loss, "minimiser", () => ETAS.map((eta) => math.minimiser(loss, eta))));
+    const found = selected.map((loss) => remembered(loss, "minimizer", () => ETAS.map((eta) => math.minimizer(loss, eta))));
     const limit = z.at(-1);
     // An unbounded score is drawn as one far outside the plot.
     const drawn = found.map((scores) => scores.map((score) => Math.min(Math.max(score, -1e3 * limit), 1e3 * limit)));
-    put("minimiser", selected.map((loss, i) => curve(loss, ETAS, drawn[i], { meta: { numbers: found[i] } })),
+    put("minimizer", selected.map((loss, i) => curve(loss, ETAS, drawn[i], { meta: { numbers: found[i] } })),
       layout("η", "best score f*(η)", [-limit, limit]));
   }
 
@@ -196,9 +196,9 @@
 
   // What a margin leaves as it was, and what can be said of the rest without the whole analysis.
   const UNCHANGED = ["convex", "non_increasing", "bounded"];
-  function answer(loss, name, analysed) {
+  function answer(loss, name, analyzed) {
     if (name === "symmetric") return symmetryWords(loss);
-    if (state.margin === 0 || UNCHANGED.includes(name)) return [analysed, analysed];
+    if (state.margin === 0 || UNCHANGED.includes(name)) return [analyzed, analyzed];
     if (name === "calibrated" && convex.includes(loss.name)) {
       const step = 1e-9 * loss.unit;
       const [left, right] = [loss.slope(-step), loss.slope(step)];
@@ -226,7 +226,7 @@
       }
     }
     for (const loss of selected) {
-      const [cell] = find(`#verdicts tr[data-loss="${loss.name}"] .minimiser`);
+      const [cell] = find(`#verdicts tr[data-loss="${loss.name}"] .minimizer`);
       cell.dataset.declared ??= cell.textContent;
       cell.textContent = bestScoreWords(loss, cell.dataset.declared);
     }
@@ -242,7 +242,7 @@
 
   function showKey(selected) {
     const swatches = Object.fromEntries(boxes.map((box) => [box.value, box.parentElement.querySelector("svg")]));
-    for (const mark of find(".swatch line")) mark.setAttribute("stroke", symloss.colour(mark.dataset.colour));
+    for (const mark of find(".swatch line")) mark.setAttribute("stroke", symloss.color(mark.dataset.color));
     const items = selected.map((loss) => element("li", {}, swatches[loss.name].cloneNode(true), loss.title));
     section.querySelector(".key").replaceChildren(...(items.length ? items : [element("li", {}, "No loss is picked.")]));
   }

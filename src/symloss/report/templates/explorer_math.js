@@ -72,7 +72,7 @@ const explorerMath = (() => {
   }
 
   // f*(eta); infinite where no finite score is best.
-  function minimiser(loss, eta) {
+  function minimizer(loss, eta) {
     if (eta === 0.5) return 0;
     const right = bestOn(loss, eta, eta > 0.5 ? 1 : -1);
     const wrong = bestOn(loss, eta, eta > 0.5 ? -1 : 1);
@@ -120,6 +120,6 @@ const explorerMath = (() => {
 
   const excess = ({ terms }) => Object.values(terms).reduce((total, term) => total + term, 0);
 
-  return { transformed, sum, risk, symmetricRadius, minimiser, berMeans, aucMeans, berTerms, aucTerms, excess };
+  return { transformed, sum, risk, symmetricRadius, minimizer, berMeans, aucMeans, berTerms, aucTerms, excess };
 })();
 symloss.math = explorerMath;

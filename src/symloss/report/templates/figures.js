@@ -3,7 +3,7 @@
 
 (() => {
   const { cells, curves, names, titles, noises, styles, admits, shown, title, score, signed, listen } = symloss.results;
-  const { element, draw, escaped, colour } = symloss;
+  const { element, draw, escaped, color } = symloss;
   const byId = (id) => document.getElementById(id);
   const range = (values, margin) => [Math.min(...values) - margin, Math.min(100, Math.max(...values)) + margin];
   const faded = (hex) => `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(",")},0.14)`;
@@ -39,13 +39,13 @@
     const traces = [];
     for (const loss of lossesOf(cells, indices)) {
       const own = indices.filter((i) => cells.loss[i] === loss).sort((a, b) => cells.noise[a] - cells.noise[b]);
-      const { colour: color, symbol } = styles[loss];
+      const { color: color, symbol } = styles[loss];
       const x = own.map((i) => noises[cells.noise[i]]);
       const hover = { hovertemplate: "%{text}<extra></extra>", text: own.map((i) => `${escaped(title("loss", loss))}<br>ours ${score(cells.mean[i], cells.se[i])}` + (cells.paper_mean[i] === null ? "" : `<br>paper ${score(cells.paper_mean[i], cells.paper_se[i])}`)) };
       traces.push({
         x, y: own.map((i) => cells.mean[i]), name: title("loss", loss), mode: "lines+markers", ...hover,
         line: { color, width: 2 }, marker: { color, symbol, size: 8 },
-        error_y: { array: own.map((i) => cells.se[i] ?? 0), thickness: 1.2, width: 0, color: colour(color) },
+        error_y: { array: own.map((i) => cells.se[i] ?? 0), thickness: 1.2, width: 0, color: color(color) },
       });
       if (own.some((i) => cells.paper_mean[i] !== null)) traces.push({
         x, y: own.map((i) => cells.paper_mean[i]), name: `${title("loss", loss)}, paper`, mode: "lines+markers", ...hover,
@@ -66,7 +66,7 @@
     const traces = [];
     for (const i of indices) {
       const loss = curves.loss[i];
-      const color = styles[loss].colour;
+      const color = styles[loss].color;
       const [mean, se] = [curves.mean[i], curves.se[i]];
       const x = mean.map((_, epoch) => epoch + 1);
       if (se) {
@@ -80,7 +80,7 @@
       const paper = cells.paper_mean[cellOf.get(place(curves, i))] ?? null;
       if (paper !== null) traces.push({
         x: [mean.length], y: [paper], name: `${title("loss", loss)}, paper`, mode: "markers",
-        marker: { color, symbol: "x-thin", size: 8, line: { width: 2, color: colour(color) } }, cliponaxis: false,
+        marker: { color, symbol: "x-thin", size: 8, line: { width: 2, color: color(color) } }, cliponaxis: false,
         hovertemplate: `${text}<br>paper %{y:.1f}<extra></extra>`,
       });
     }
@@ -91,7 +91,7 @@
     const published = indices.filter((i) => cells.paper_mean[i] !== null);
     const traces = lossesOf(cells, published).map((loss) => {
       const own = published.filter((i) => cells.loss[i] === loss);
-      const { colour: color, symbol } = styles[loss];
+      const { color: color, symbol } = styles[loss];
       return {
         x: own.map((i) => cells.paper_mean[i]), y: own.map((i) => cells.mean[i]), name: title("loss", loss),
         mode: "markers", marker: { color, symbol, size: 7, opacity: 0.75 }, hovertemplate: "%{text}<extra></extra>",
@@ -132,14 +132,14 @@
     );
   }
 
-  // The losses, each with its colour and mark.
+  // The losses, each with its color and mark.
   const MARKS = { square: "■", "triangle-up": "▲", circle: "●", diamond: "◆", "triangle-down": "▼", cross: "✚", star: "★",
     hexagon: "⬢", pentagon: "⬟", "triangle-left": "◀", "triangle-right": "▶", x: "✖", hourglass: "⧗", bowtie: "⧓" };
   function drawKey() {
-    document.querySelector(".loss-key").replaceChildren(...styles.flatMap(({ colour: hex, symbol }, loss) => {
+    document.querySelector(".loss-key").replaceChildren(...styles.flatMap(({ color: hex, symbol }, loss) => {
       if (!admits("loss", loss)) return [];
       const mark = element("span", { "aria-hidden": "true" }, MARKS[symbol]);
-      mark.style.color = colour(hex);
+      mark.style.color = color(hex);
       return [element("li", {}, mark, ` ${title("loss", loss)}`)];
     }));
   }

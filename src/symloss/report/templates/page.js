@@ -51,21 +51,21 @@ window.symloss = (() => {
     return (high + 0.05) / (low + 0.05);
   }
 
-  // The colour itself where it contrasts enough with the ground, else mixed with white or black until it does.
-  function colour(hex) {
+  // The color itself where it contrasts enough with the ground, else mixed with white or black until it does.
+  function color(hex) {
     if (!/^#[0-9a-f]{6}$/i.test(hex)) return hex;
     if (isDark() && hex === "#000000") return "#ffffff"; // ink
     const ground = channels(isDark() ? "#12161b" : "#ffffff");
-    const towards = isDark() ? 255 : 0;
+    const toward = isDark() ? 255 : 0;
     let rgb = channels(hex);
-    for (let i = 0; i < 40 && contrast(rgb, ground) < 3; i++) rgb = rgb.map((c) => c + 0.05 * (towards - c));
+    for (let i = 0; i < 40 && contrast(rgb, ground) < 3; i++) rgb = rgb.map((c) => c + 0.05 * (toward - c));
     return `rgb(${rgb.map(Math.round).join(", ")})`;
   }
 
   function tinted(trace) {
     const copy = { ...trace };
     for (const part of ["line", "marker"]) {
-      if (typeof trace[part]?.color === "string") copy[part] = { ...trace[part], color: colour(trace[part].color) };
+      if (typeof trace[part]?.color === "string") copy[part] = { ...trace[part], color: color(trace[part].color) };
     }
     return copy;
   }
@@ -150,5 +150,5 @@ window.symloss = (() => {
   }
   addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots are as wide as before
 
-  return { data, element, keepInAddress, draw, escaped, colour };
+  return { data, element, keepInAddress, draw, escaped, color };
 })();

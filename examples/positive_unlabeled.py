@@ -25,12 +25,12 @@ train, test = slice(0, 6000), slice(6000, None)
 X_pu, y_pu = sl.corruption.positive_unlabeled(
     X[train], y[train], prior=PRIOR, n_labeled=200, n_unlabeled=2000, random_state=0
 )
-labelled, unlabelled = X_pu[y_pu == 1], X_pu[y_pu == -1]
+labeled, unlabeled = X_pu[y_pu == 1], X_pu[y_pu == -1]
 
 # %%
 # The estimator learns from the two sets alone:
 
-X_both, y_both = sl.from_two_sets(labelled, unlabelled)
+X_both, y_both = sl.from_two_sets(labeled, unlabeled)
 ranker = sl.AUCClassifierCV(random_state=0, verbose=True).fit(X_both, y_both)
 scores = ranker.decision_function(X[test])
 clean = sl.metrics.auc(scores, y[test])
@@ -46,7 +46,7 @@ figure, panel = plt.subplots(figsize=(6, 4), layout="constrained")
 edges = np.linspace(*np.quantile(scores, [0.001, 0.999]), 40)
 for label, name in ((1, "positive"), (-1, "negative")):
     panel.hist(scores[y[test] == label], edges, alpha=0.6, label=f"truly {name}")
-panel.set(xlabel="score", ylabel="new points", title=f"Learnt without a single negative label: AUC {clean:.3f}")
+panel.set(xlabel="score", ylabel="new points", title=f"Learned without a single negative label: AUC {clean:.3f}")
 panel.spines[["top", "right"]].set_visible(False)
 panel.legend(frameon=False)
 if len(sys.argv) > 1:

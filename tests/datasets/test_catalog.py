@@ -14,7 +14,7 @@ def test_every_record_is_complete(name):
     assert record.name == name
     assert 0 < record.positives < record.rows
     assert set(record.positive) < set(range(len(record.label_names)))
-    assert all((record.title, record.publisher, record.licence, record.citation, record.preparation))
+    assert all((record.title, record.publisher, record.license, record.citation, record.preparation))
     for file in record.files:
         assert all(re.fullmatch("[0-9a-f]{64}", known.sha256) and known.size > 0 for known in file.known)
         assert any(file.name in mirror.gives for mirror in record.mirrors)

@@ -1,4 +1,4 @@
-"""Conditional risk minimisers f*(eta) = argmin over a of eta l(a) + (1 - eta) l(-a), and their inverse links."""
+"""Conditional risk minimizers f*(eta) = argmin over a of eta l(a) + (1 - eta) l(-a), and their inverse links."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _scaled(scale: float, text: str, between: str = "") -> str:
     return text if scale == 1 else f"{scale:g}{between}{text}"
 
 
-class Minimiser(ABC):
-    """The minimiser f*(eta) of the conditional risk, as a formula and as a function.
+class Minimizer(ABC):
+    """The minimizer f*(eta) of the conditional risk, as a formula and as a function.
 
     ``recovers_eta`` says whether f* is invertible; then ``inverse`` maps scores back to class probabilities.
 
@@ -43,12 +43,12 @@ class Minimiser(ABC):
         """Return f*(eta)."""
 
     def inverse(self, score: Tensor) -> Tensor:  # noqa: ARG002
-        """Return the class probability eta whose minimiser is ``score``."""
+        """Return the class probability eta whose minimizer is ``score``."""
         raise ValueError(f"f*(eta) = {self.formula} does not determine eta: this loss cannot give probabilities")
 
 
 @dataclass(frozen=True)
-class Sign(Minimiser):
+class Sign(Minimizer):
     """``scale * sign(eta - 1/2)``: the Bayes classifier, scaled (theorem 8); an infinite scale means unbounded scores.
 
     Examples
@@ -61,7 +61,7 @@ class Sign(Minimiser):
 
     @property
     def _finite_scale(self) -> float:
-        # Table 1 prints the minimiser for outputs in [-1, 1], where an unbounded one is its sign.
+        # Table 1 prints the minimizer for outputs in [-1, 1], where an unbounded one is its sign.
         return self.scale if math.isfinite(self.scale) else 1.0
 
     @property
@@ -81,7 +81,7 @@ class Sign(Minimiser):
 
 
 @dataclass(frozen=True)
-class Logit(Minimiser):
+class Logit(Minimizer):
     """``scale * log(eta / (1 - eta))``.
 
     Examples
@@ -114,7 +114,7 @@ class Logit(Minimiser):
 
 
 @dataclass(frozen=True)
-class Linear(Minimiser):
+class Linear(Minimizer):
     """``2 eta - 1``.
 
     Examples
