@@ -102,7 +102,17 @@ PAIRS = {f"as_real of {name}": 1 for name in ("pos", "neg", "pos_weight", "neg_w
         ),
         (sl.metrics.auc, PROBLEM, {}),
     ],
-    ids=str,
+    ids=[
+        "BERLoss",
+        "AUCLoss",
+        "ber_risk",
+        "auc_risk",
+        "auc_derivatives",
+        "pairwise_risk",
+        "auc_decomposition",
+        "ber_decomposition",
+        "metrics.auc",
+    ],  # fmt: skip
 )
 def test_every_argument_is_examined_once(calls, function, arguments, expected):
     function(*arguments)
