@@ -112,7 +112,7 @@ PAIRS = {f"as_real of {name}": 1 for name in ("pos", "neg", "pos_weight", "neg_w
         "auc_decomposition",
         "ber_decomposition",
         "metrics.auc",
-    ],  # fmt: skip
+    ],
 )
 def test_every_argument_is_examined_once(calls, function, arguments, expected):
     function(*arguments)
