@@ -408,7 +408,7 @@ class _Analysis:
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps, found by bisecting all gaps between probes toward the larger change of slope."""
+        """Margins at which the slope jumps: gaps between probes are bisected toward the larger change of slope."""
         offset = 0.00314 * self.unit  # away from round numbers, where corners often are
         grid = self.margins[np.abs(self.margins) <= 1e3 * self.unit] + offset
         low, high = grid[:-1], grid[1:]
