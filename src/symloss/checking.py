@@ -45,7 +45,9 @@ def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tenso
 
 
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return lists, arrays or tensors of numbers as a float32 or float64 tensor; half precision and integers are upcast.
+    """Return real numbers as a float32 or float64 tensor; half precision and integers are converted to float32.
+
+    If ``dtype`` is given, everything is converted to it.
 
     Examples
     --------

@@ -17,7 +17,7 @@ Rows = NDArray[np.intp]
 
 
 class StratifiedBatchSampler(Sampler[list[int]]):
-    """Shuffled batches of indices with both classes in each; all processes draw the same batches.
+    """Shuffled batches of indices with both classes in each; all ranks agree on them and take them in turn.
 
     By default an epoch holds every example once, in as few batches of at most ``batch_size`` examples as possible. The
     sizes of batches differ by at most one, and each class is spread evenly over the batches. Only a class with fewer
@@ -25,8 +25,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     exactly this share of positives, and the epoch ends when all examples of both classes have been seen; the class that
     runs out first is repeated. How often two examples of a class are seen in an epoch differs by at most one.
 
-    Ranks take the batches in turn, and all get the same number. If no class is repeated, no two ranks see the same
-    example.
+    All ranks get the same number of batches. If no class is repeated, no two ranks see the same example.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 PyTorch, OpenBLAS and scikit-learn have threads of their own, which wait for each other at the end of every operation.
 Where an operation takes microseconds, the waiting takes longer than the work, and far longer where another program
-keeps a core busy. So the library runs its own work on one thread. To work on several candidates or cells at a time, use
-``n_jobs``.
+keeps a core busy. So the library runs its own work on one thread. To work on several candidates of a search, or cells
+of a table, at a time, use ``n_jobs``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Kernel = Callable[[Tensor], Tensor]
 
 # The largest error of a sum over pairs, relative to the largest one: well below the rounding of its precision.
 _TOLERANCE = {torch.float32: 5e-8, torch.float64: 2e-13}
-# Costs in nanoseconds for choosing a grid: to spread and read back one moment of a score; of a point in all transforms.
+# Costs in nanoseconds, to choose a grid: of a moment of a score (spread and read back), of a point (all transforms).
 _PRICES = {"cpu": (2.5, 400.0), "cuda": (0.02, 0.5)}
 
 
@@ -49,7 +49,7 @@ class Grid:
 
 
 def choose(structure: Analytic, width: float, segments: int, scores: int, like: Tensor) -> Grid:
-    """Return the cheapest grid that is accurate enough, for a number of scores on a number of segments of one width."""
+    """Return the cheapest grid that is accurate enough, for given numbers of scores and segments of one width."""
     score_price, point_price = _PRICES.get(like.device.type, _PRICES["cpu"])
     best, lowest = Grid(1, structure.pole_distance, 1), math.inf
     for order, fraction in enumerate(_fractions(like.dtype), start=1):
@@ -99,7 +99,7 @@ class Piece(NamedTuple):
 
 
 class Spread:
-    """Scores on the segments of a grid: their moments in each cell, and what is needed to read a field at scores."""
+    """Scores on the segments of a grid: their moments in each cell, and the data to read a field back at the scores."""
 
     def __init__(self, grid: Grid, segments: int, device: torch.device) -> None:
         self._grid, self._segments = grid, segments

@@ -1,4 +1,4 @@
-"""The sums for piecewise polynomials: a line plus kinks max(0, t - u) ** power, where u = s - where.
+"""The sums over all pairs for piecewise polynomials: a line plus kinks max(0, t - u) ** power, with u = s - where.
 
 Both classes are sorted. A kink is active for the pairs with t above u, and ranks say how many these are.
 """

@@ -1,4 +1,7 @@
-"""The sums for separable losses, polynomials up to degree 2 and exponentials: a few sums over each class, O(n + m)."""
+"""The sums over all pairs for separable losses: polynomials up to degree 2 and exponentials.
+
+A few sums over each class are enough, so that all pairs take O(n + m).
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Rank(NamedTuple):
 
 
 def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
-    """Return, for each ``where``, the ranks of the positives s - where among the negatives t, and the ranks of these.
+    """Return, for each ``where``, the ranks of all s - where among the negatives t, and of all t among the s - where.
 
     The comparison is exact even if the subtraction is rounded.
     """

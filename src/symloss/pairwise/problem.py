@@ -100,7 +100,7 @@ def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 def in_one_block(*scores: Tensor) -> bool:
-    """Return whether these scores are so few, or on a GPU, that they are processed at once."""
+    """Return whether these scores are processed at once: on a GPU always, on a CPU if they are few."""
     return scores[0].device.type != "cpu" or sum(side.numel() for side in scores) <= 2 * _BLOCK
 
 

@@ -1,7 +1,7 @@
-"""The sums for smooth losses that approach a line on either side: from a grid for close pairs, else from the lines.
+"""The sums over all pairs for smooth losses that approach a line on either side.
 
-A long range of scores is cut into segments, and pairs in the same or in neighboring segments are close. Segments
-without scores are left out.
+Close pairs are summed with a grid, and all others with the lines. A long range of scores is cut into segments, and
+pairs in the same or in neighboring segments are close. Segments without scores are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sums for smooth losses and scores so far apart that few pairs are close.
+"""The sums over all pairs for smooth losses, where scores are so far apart that few pairs are close.
 
 Close pairs are computed one by one, and all others from the lines that the loss approaches.
 """

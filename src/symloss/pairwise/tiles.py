@@ -1,4 +1,4 @@
-"""The sums for any loss, pair by pair: one tile of pairs after another, so that O(n + m) memory is enough."""
+"""The sums over all pairs for any loss: one tile of pairs after another, so that O(n + m) memory is enough."""
 
 from __future__ import annotations
 
