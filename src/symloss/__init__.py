@@ -96,12 +96,12 @@ _MODULES = ("boosting", "datasets", "drawing", "estimators", "files", "losses", 
 
 
 def __dir__() -> list[str]:
-    """Name what is public, whether it is imported yet or not."""
+    """Return the public names, whether they are imported yet or not."""
     return sorted({*__all__, *_MODULES, "__version__"})
 
 
 def __getattr__(name: str) -> Any:
-    """Import what not everybody needs on first use; the data sets and the estimators need scikit-learn."""
+    """Import a part that not everybody needs when it is first used; data sets and estimators need scikit-learn."""
     if name in _MODULES:
         return importlib.import_module(f"symloss.{name}")
     if name in _ESTIMATORS:

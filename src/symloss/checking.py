@@ -1,7 +1,7 @@
-"""What input is: tensors, binary labels, weights and probabilities; checked once a call, where it comes in.
+"""Checks of tensors, binary labels, weights and probabilities: once per call, where the input comes in.
 
-Reading a value makes a GPU wait. So what is wrong with shapes and dtypes is found first, and then all values are read
-at once; only where something is wrong are they read one by one, to say what.
+Reading a value makes a GPU wait. So shapes and dtypes are checked first, and then all values with a single read. Only
+if something is wrong are values read one by one, to say what it is.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LABELS = "labels in {0, 1}, {-1, +1} or bool"
 
 
 def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor as it is, and anything array-like as a tensor: lists, NumPy arrays of any layout, pandas Series.
+    """Return a tensor unchanged, and anything array-like as a tensor: lists, NumPy arrays of any layout, pandas Series.
 
-    ``dtype`` keeps the digits of numbers in lists, which have none of their own.
+    ``dtype`` applies to numbers and lists only, which have no dtype of their own: float64 keeps all their digits.
 
     Examples
     --------
@@ -45,7 +45,9 @@ def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tenso
 
 
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return numbers as a float32 or float64 tensor: lists and arrays converted, half precision and integers upcast.
+    """Return real numbers as a float32 or float64 tensor; half precision and integers are converted to float32.
+
+    If ``dtype`` is given, everything is converted to it.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def is_positive(target: Any) -> Tensor:
-    """Return which labels are positive, as a bool tensor; other labels than the three codings are an error.
+    """Return which labels are positive, as a bool tensor; raise a ValueError unless they are {0, 1}, {-1, +1} or bool.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def is_positive(target: Any) -> Tensor:
 
 
 def check_weight(weight: Any, scores: Tensor, name: str = "weight") -> Tensor:
-    """Return weights in float64 and the scores' shape, or say what is wrong with them.
+    """Return weights in float64 and the scores' shape, or raise a ValueError that says what is wrong with them.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def check_weight(weight: Any, scores: Tensor, name: str = "weight") -> Tensor:
 def check_both_weights(
     pos_weight: Any, neg_weight: Any, pos: Tensor, neg: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Return the weights of two classes, each as ``check_weight`` does, and None for None.
+    """Return the weights of two classes, each checked as by ``check_weight``; None stays None.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def check_both_weights(
 
 
 class Problem(NamedTuple):
-    """Scores (..., n), which of them are positive, and their weights in float64 or None: checked, and of one shape.
+    """Checked scores (..., n), which of them are positive, and their weights in float64 or None, all of one shape.
 
     Leading dimensions are independent problems. ``complete`` says whether each of them has weight in both classes; it
     is None where that cannot be read.
@@ -126,7 +128,7 @@ class Problem(NamedTuple):
 
 
 def check_problem(scores: Any, target: Any, weight: Any) -> Problem:
-    """Check scores, labels and weights against each other; labels and weights come back in the scores' shape.
+    """Return scores, labels and weights as a ``Problem``, or raise a ValueError that says what is wrong with them.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def check_problem(scores: Any, target: Any, weight: Any) -> Problem:
         positive = _fitting(one.to(scores.device), scores)
         weight = None if weight is None else _as_weight(weight, scores, "weight")
     except ValueError:
-        _refuse_other_labels(labels, one)  # labels of ten classes are not binary, which says more than their shape
+        _refuse_other_labels(labels, one)  # that labels are not binary says more than that their shape is wrong
         raise
     complete = both_classes(positive, weight)
     fine = complete if labels.dtype == torch.bool else complete & _all_labels(labels, one).to(scores.device)
@@ -162,7 +164,7 @@ def both_classes(positive: Tensor, weight: Tensor | None) -> Tensor:
     >>> both_classes(torch.tensor([True, False]), torch.tensor([1.0, 0.0]))
     tensor(False)
     """
-    # Of bools, a > b is a & ~b.
+    # For bools, a > b is a & ~b.
     if weight is None:
         both = positive.any(-1) > positive.all(-1)
     else:

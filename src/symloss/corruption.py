@@ -1,4 +1,4 @@
-"""Noise models: mutual contamination (pi, pi'), label flips, PU and UU data, and how they convert."""
+"""Noise models: mutual contamination (pi, pi'), label flips, PU and UU data, and conversions between them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Contamination(NamedTuple):
 
     Examples
     --------
-    >>> Contamination(pi=0.8, pi_prime=0.3)
-    Contamination(pi=0.8, pi_prime=0.3)
+    >>> to_contamination(FlipRates(positive=0.2, negative=0.2), prior=0.5).pi
+    0.8
     """
 
     pi: float
@@ -32,8 +32,8 @@ class FlipRates(NamedTuple):
 
     Examples
     --------
-    >>> FlipRates(positive=0.2, negative=0.1)
-    FlipRates(positive=0.2, negative=0.1)
+    >>> flip_labels([1, 1, 0, 0], *FlipRates(positive=0.0, negative=1.0), random_state=0)
+    array([1, 1, 1, 1])
     """
 
     positive: float
@@ -139,7 +139,7 @@ def positive_unlabeled(
 def unlabeled_unlabeled(
     X: Any, y: Any, *, priors: Sequence[float], sizes: Sequence[int], random_state: RandomState = None
 ) -> tuple[Any, Any]:
-    """Draw UU data: two unlabeled sets of the given sizes and shares of positives, the richer one first (+1).
+    """Draw UU data: two unlabeled sets of given sizes and shares of positives, the larger share first (+1).
 
     Examples
     --------
@@ -157,10 +157,10 @@ def unlabeled_unlabeled(
 
 
 def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:
-    """Put two sets of points together, as X and labels: +1 for those of A, -1 for those of B.
+    """Return two sets of points as one X, and labels: +1 for the points of A, -1 for those of B.
 
-    This is all that learning from two unlabeled sets takes, if A holds the larger share of positives: that is mutual
-    contamination. The same goes for labeled positives A and unlabeled points B.
+    If A has the larger share of positives, this is mutual contamination, and nothing more is needed to learn from two
+    unlabeled sets. The same is true of labeled positives A and unlabeled points B.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _stacked(A: Any, B: Any) -> Any:
 def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state: RandomState = None) -> Any:
     """Flip each positive label with probability ``rate_positive`` and each negative one with ``rate_negative``.
 
-    The labels come back in the coding and dtype they came in, as a tensor if they were one, else as an array.
+    The labels keep their coding and dtype. They are returned as a tensor if they were one, else as an array.
 
     Examples
     --------
@@ -219,12 +219,12 @@ def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state
 
 
 def _other_label(labels: Any) -> Any:
-    """-y for {-1, +1} and 1 - y for {0, 1}; a lone class of ones has no coding of its own, and flips to 0."""
+    """Return -y for {-1, +1} and 1 - y for {0, 1}; if all labels are 1, the coding is unknown, and they flip to 0."""
     return -labels if bool((labels == -1).any()) else 1 - labels
 
 
 def to_contamination(rates: Sequence[float], prior: float) -> Contamination:
-    """Return the (pi, pi') that flip rates make of data with a clean share ``prior`` of positives.
+    """Return the (pi, pi') that flip rates lead to, where ``prior`` is the share of positives in the clean data.
 
     Examples
     --------
@@ -242,9 +242,9 @@ def to_contamination(rates: Sequence[float], prior: float) -> Contamination:
 
 
 def to_flip_rates(contamination: Sequence[float], prior: float) -> FlipRates:
-    """Return the flip rates that make (pi, pi') of data with a clean share ``prior`` of positives.
+    """Return the flip rates that lead to (pi, pi'), where ``prior`` is the share of positives in the clean data.
 
-    The prior must lie strictly between pi' and pi: corrupted positives and negatives together are the clean data.
+    The prior must lie strictly between pi' and pi, since corrupted positives and negatives together are the clean data.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def check_contamination(pi: float, pi_prime: float) -> None:
     check_probability("pi", pi)
     check_probability("pi_prime", pi_prime)
     if pi == pi_prime:
-        raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing of the classes")
+        raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing about the classes")
     if pi < pi_prime:
         raise ValueError(
             f"pi must exceed pi', got pi = {pi:g} and pi' = {pi_prime:g}: swap the two labels, and with them pi and pi'"
@@ -321,7 +321,7 @@ def _shuffled(generator: np.random.Generator, parts: Sequence[NDArray[np.intp]],
 
 
 def _rows(X: Any, y: Any, rows: NDArray[np.intp], labels: NDArray[np.int64]) -> tuple[Any, Any]:
-    """Take rows of X whatever its container; labels come back as a tensor if y is one."""
+    """Return rows of X, whatever its container, and their labels, as a tensor if y is one."""
     X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "shape") else np.asarray(X)
     if not X.shape or X.shape[0] != len(y):
         raise ValueError(f"X and y must have as many rows, got {X.shape[0] if X.shape else 'one value'} and {len(y)}")

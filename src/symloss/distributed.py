@@ -1,4 +1,4 @@
-"""Scores, labels and weights of all ranks, for risks over points and pairs that lie on different ranks."""
+"""Gather the scores, labels and weights of all ranks, for risks over points and pairs on different ranks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _REFUSED = -2  # in a rank's header, instead of its number of points
 def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_group: GroupLike) -> Problem:
     """Return the scores, labels and weights of all ranks, in the order of the ranks, the same on every rank.
 
-    Every rank must call it, also one without points. The gradient by the scores is that of the ranks' *summed* results,
-    each of which is the same function of all scores: a rank's own part times the number of ranks. It needs no
-    communication, and becomes the gradient of one result when ``DistributedDataParallel`` averages over ranks.
+    Every rank must call it, even one without points. All ranks then compute the same function of all scores. The
+    gradient with respect to a rank's scores is that of the *sum* of these results over the ranks: the gradient of one
+    result times the number of ranks. It needs no communication. When ``DistributedDataParallel`` averages over ranks,
+    it becomes the gradient of one result.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_g
     target : Tensor of shape (n,) or (..., n)
         Their labels in {0, 1}, {-1, +1} or bool.
     weight : Tensor of shape (n,) or (..., n), optional
-        Their weights; 1 on a rank that has none if another rank has some.
+        Their weights. If only some ranks have weights, the points of the others get weight 1.
     process_group : ProcessGroup or "world"
         The ranks; "world" is all of them.
 
@@ -56,7 +57,7 @@ def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_g
         if dist.get_backend(group) == "nccl" and scores.device.type != "cuda":
             raise ValueError(f"ranks that talk by NCCL need scores on a CUDA device, got {scores.device}")
     except Exception:
-        _tell([_REFUSED], scores, group)  # or the other ranks would wait for this one forever
+        _tell([_REFUSED], scores, group)  # otherwise the other ranks would wait for this one forever
         raise
     headers = _tell([n, weight is not None, *leading], scores, group)
     sizes, weighted, *_ = (column.tolist() for column in torch.stack(headers, 1))
@@ -65,7 +66,7 @@ def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_g
     shapes = [tuple(size for size in header[2:].tolist() if size >= 0) for header in headers]
     if len(set(shapes)) > 1:
         raise ValueError(f"scores must have the same leading dimensions on all ranks, got {shapes}")
-    # Float64 holds scores, labels and weights exactly, so that one collective does.
+    # Float64 holds scores, labels and weights exactly, so that one collective is enough.
     parts = [scores.detach().double(), positive.double()]
     if any(weighted):
         parts.append(torch.ones_like(parts[0]) if weight is None else weight)
@@ -79,7 +80,7 @@ def gather_problem(scores: Tensor, target: Any, weight: Tensor | None, process_g
 
 
 class _Joined(torch.autograd.Function):
-    """The scores of all ranks as a function of this rank's, which stand from ``start`` on."""
+    """The scores of all ranks as a function of this rank's scores, which begin at ``start``."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, values: Tensor, start: int, ranks: int) -> Tensor:
@@ -106,7 +107,7 @@ def _checked_group(process_group: GroupLike) -> ProcessGroup:
 
 
 def _tell(header: list[int], scores: Any, group: ProcessGroup) -> list[Tensor]:
-    """Return the headers of all ranks, filled up with -1 to the same length."""
+    """Send this rank's header, and return the headers of all ranks, filled up with -1 to the same length."""
     of_backend = {"nccl": "cuda", "gloo": "cpu"}
     device = of_backend.get(dist.get_backend(group), getattr(scores, "device", None))
     padded = header + [-1] * (2 + _MOST_LEADING - len(header))

@@ -1,4 +1,4 @@
-"""Packages that only a part of symloss needs, and that pip installs as an extra."""
+"""Optional packages, which only a part of symloss needs and which pip installs as an extra."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def require(extra: str, sentence: str, *packages: str) -> None:
     Parameters
     ----------
     extra : str
-        Its name in ``pyproject.toml``.
+        The name of the extra in ``pyproject.toml``.
     sentence : str
         What needs the packages.
     *packages : str
-        Their names in Python.
+        The names by which Python imports them.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def require(extra: str, sentence: str, *packages: str) -> None:
         try:
             import_module(package)
         except ImportError as error:
-            why = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"  # it is installed, and broken
+            why = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"  # it is installed, but broken
             raise ImportError(f'{sentence}: pip install "symloss[{extra}]"{why}') from error
 
 

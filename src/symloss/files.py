@@ -1,4 +1,4 @@
-"""Files and folders that are whole or absent: a killed run leaves nothing half written under the right name."""
+"""Write files and folders completely or not at all: a killed run leaves nothing incomplete under the final name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a path beside the target to write to, and move it into place once everything is written.
+    """Yield a temporary path beside the target, and rename it to the target once everything is written.
 
-    A link is followed, and a file that is replaced leaves its permissions to the new one. What is no regular file, such
-    as a device, a pipe or the standard output, is never replaced: the content is written into it.
+    Links are followed, and the new file gets the permissions of the file that it replaces. A target that is not a
+    regular file, such as a device, a pipe or the standard output, is never replaced: the content is written into it.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         return
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib goes by the suffix
+    temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib reads the format from the suffix
     try:
         yield temporary
         if status is not None:
@@ -54,7 +54,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _stream_of(status: os.stat_result) -> int | None:
-    """Return which of this process's own output streams a file is, if any: others may be writing to it as well."""
+    """Return which of this process's output streams a file is, or None; others may be writing to it as well."""
     for stream in (1, 2):
         try:
             if os.path.samestat(os.fstat(stream), status):
@@ -73,7 +73,7 @@ def _pour(source: Path, target: Path, stream: int | None) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all.
+    """Write a text file, completely or not at all.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a new folder beside the target to write to, and put it in the target's place once everything is written.
+    """Yield a new folder beside the target, and rename it to the target once everything is written.
 
-    The target, if there is one, is removed: check first that it may be.
+    If the target exists, it is removed: check first that this is allowed.
 
     Examples
     --------

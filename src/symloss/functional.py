@@ -21,8 +21,11 @@ class MissingClassWarning(UserWarning):
 
     Examples
     --------
-    >>> issubclass(MissingClassWarning, UserWarning)
-    True
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     risk = auc_risk(torch.tensor([0.5, 2.0]), [1, 1])
+    >>> caught[0].category.__name__, risk
+    ('MissingClassWarning', tensor(0.))
     """
 
 
@@ -47,7 +50,7 @@ def ber_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
 
     Notes
     -----
-    Under ``torch.compile`` and ``vmap`` labels cannot be read, and are not checked: 1 is positive, the rest negative.
+    Under ``torch.compile`` and ``vmap``, labels cannot be read and are not checked: 1 is positive, all else negative.
 
     Examples
     --------
@@ -93,7 +96,7 @@ def auc_risk(scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Te
 def auc_derivatives(
     scores: Tensor, target: Any, loss: LossLike = "sigmoid", weight: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the first and the second derivative of ``auc_risk`` by each score, as a Newton step needs them.
+    """Return the first and the second derivatives of ``auc_risk`` with respect to each score, for a Newton step.
 
     Parameters
     ----------
@@ -109,8 +112,8 @@ def auc_derivatives(
     Returns
     -------
     (Tensor, Tensor), each of shape (n,)
-        The gradient and the diagonal of the Hessian; both zero where a class is missing. Corners and steps of the loss
-        have no part in the second derivative.
+        The gradient and the diagonal of the Hessian; both are zero if a class is missing. Corners and steps of the
+        loss add nothing to the second derivative.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def auc_of(problem: Problem, loss: Loss) -> Tensor:
     check_constant(loss, scores)
     _warn_if_missing(complete, "the AUC risk is zero and has no gradient")
     shared = _shared_labels(problem)
-    if shared is None:  # every point stands on both sides, weighing on one
+    if shared is None:  # every point is on both sides, but has weight on one only
         weight = torch.ones_like(scores) if weight is None else weight
         return risk_of_pairs(scores, scores, loss, weight * positive, weight * ~positive)
     of_pos, of_neg = _places(shared)
@@ -179,7 +182,7 @@ def auc_of(problem: Problem, loss: Loss) -> Tensor:
 
 
 def _shared_labels(problem: Problem) -> Tensor | None:
-    """Return the labels (n,) that all problems share, or None where each has its own or they cannot be read."""
+    """Return the labels (n,) that all problems share, or None if each has its own or they cannot be read."""
     positive = problem.positive
     if positive.ndim == 1 and problem.complete is not None:
         return positive
@@ -189,7 +192,7 @@ def _shared_labels(problem: Problem) -> Tensor | None:
 
 
 def _places(positive: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where the positives stand and where the negatives do: a mask would be searched at every use."""
+    """Return the places of the positives and of the negatives; a mask would be searched again at every use."""
     return positive.nonzero(as_tuple=True)[0], (~positive).nonzero(as_tuple=True)[0]
 
 

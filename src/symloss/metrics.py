@@ -40,7 +40,7 @@ class Estimate:
 
 
 def auc(scores: Any, target: Any, weight: Any = None) -> float:
-    """Return the area under the ROC curve: the share of pairs ranked rightly, ties counted as one half.
+    """Return the area under the ROC curve: the share of pairs ranked correctly, ties counted as one half.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def auc(scores: Any, target: Any, weight: Any = None) -> float:
     0.875
     """
     pos, neg = _two_samples(scores, target, weight)
-    # Only the order counts: an infinite score is the largest, and ties with another one.
+    # Only the order counts: infinite scores become the largest number, and tie with each other.
     largest = np.finfo(np.float64).max
     s, t = (torch.from_numpy(np.clip(side.scores, -largest, largest)) for side in (pos, neg))
     w, v = (None if weight is None else torch.from_numpy(side.weight) for side in (pos, neg))
@@ -83,7 +83,7 @@ def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: f
 
 
 def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
-    """Return the clean AUC that a corrupted AUC stands for: corollary 2 with the zero-one loss, solved for it.
+    """Return the clean AUC that belongs to a corrupted AUC, by corollary 2 with the zero-one loss.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
 
 
 def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
-    """Return the clean balanced accuracy that a corrupted one stands for: corollary 4 with the zero-one loss.
+    """Return the clean balanced accuracy that belongs to a corrupted one, by corollary 4 with the zero-one loss.
 
     Examples
     --------
@@ -115,10 +115,10 @@ def estimate_clean_auc(
 
     Notes
     -----
-    The interval for the corrupted AUC joins two, is mapped by corollary 2 and kept inside [0, 1]: DeLong's on the logit
-    scale, with Student's quantile at the degrees of freedom that the two classes' variances have; and the score
-    interval with Hanley and McNeil's variance (Newcombe, 2006), which also holds where few points of a class are ranked
-    wrongly, or none, and DeLong's variance is too small or zero.
+    The interval for the corrupted AUC joins two intervals. The first is DeLong's on the logit scale, with Student's
+    quantile at the degrees of freedom of the two classes' variances. The second is the score interval with Hanley and
+    McNeil's variance (Newcombe, 2006). It also holds where few or no points of a class are ranked wrongly, and DeLong's
+    variance is too small or zero. The joined interval is mapped by corollary 2 and kept inside [0, 1].
 
     Examples
     --------
@@ -154,8 +154,9 @@ def estimate_clean_balanced_accuracy(
 
     Notes
     -----
-    Each class's accuracy has an exact binomial (Clopper-Pearson) interval; the distances from the estimates to their
-    ends add up as independent errors of the mean, mapped by corollary 4 and kept inside [0, 1].
+    Each class's accuracy has an exact binomial (Clopper-Pearson) interval. The distances from the two estimates to the
+    ends of their intervals are combined as independent errors of the mean. The result is mapped by corollary 4 and kept
+    inside [0, 1].
 
     Examples
     --------
@@ -203,7 +204,7 @@ def _two_samples(scores: Any, target: Any, weight: Any) -> tuple[_Sample, _Sampl
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("weight must hold finite numbers >= 0")
     unit = weights.max(initial=0.0) or 1.0
-    weights = weights / unit  # sums of weights can neither overflow nor vanish
+    weights = weights / unit  # so that sums of weights can neither overflow nor vanish
     samples = []
     for label, side in (("positive", positive), ("negative", ~positive)):
         if not weights[side].sum() > 0:
@@ -259,7 +260,7 @@ def _expit(logit: float) -> float:
 
 
 def _hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float, float]:
-    """Return the AUCs whose standard error, by Hanley and McNeil's formula, makes ``value`` no surprise."""
+    """Return the lowest and highest AUC that agree with ``value``, by Hanley and McNeil's formula for the error."""
     from scipy.optimize import brentq
 
     quantile, size = NormalDist().inv_cdf((1 + level) / 2), (n + m) / 2 - 1

@@ -69,7 +69,7 @@ class Layers(NamedTuple):
     bias: Tensor
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The same as a ``Perceptron`` names them; for one model."""
+        """Return the parameters of one model, under the names that ``Perceptron`` gives them."""
         return {
             "hidden.weight": self.hidden[:-1].T,
             "hidden.bias": self.hidden[-1],
@@ -95,7 +95,7 @@ def lecun_normal(n_features: int, hidden_units: int, generator: np.random.Genera
 
 
 class PerceptronStack(nn.Module):
-    """Perceptrons of one shape side by side: row k of the scores is what perceptron k alone would say.
+    """Perceptrons of one shape side by side: row k of the scores is what perceptron k alone would return.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ class PerceptronStack(nn.Module):
     def __init__(self, models: Sequence[Layers]) -> None:
         super().__init__()
         self.n_features, self.hidden_units = models[0].hidden.shape[0] - 1, models[0].hidden.shape[1]
-        # A row a model, filled up to whole vectors of a CPU: then an optimizer rounds a parameter in the same way
-        # wherever in the stack it is, and a perceptron does not depend on its neighbors.
+        # One row per model, filled up to whole vectors of a CPU. Then an optimizer rounds a parameter in the same way
+        # wherever it is in the stack, and a perceptron does not depend on its neighbors.
         size = sum(part.numel() for part in models[0])
         self.rows = nn.Parameter(models[0].hidden.new_zeros(len(models), size + -size % _VECTOR))
         with torch.no_grad():
@@ -134,7 +134,7 @@ class PerceptronStack(nn.Module):
         return self.views(self.rows)
 
     def views(self, rows: Tensor) -> Layers:
-        """The layers that rows of parameters, or of anything that goes with them, consist of."""
+        """Return rows of parameters, or of anything with the same layout, as layers that are views of the rows."""
         first, units = (self.n_features + 1) * self.hidden_units, self.hidden_units
         return Layers(
             rows[:, :first].view(len(rows), -1, units),
@@ -143,7 +143,7 @@ class PerceptronStack(nn.Module):
         )
 
     def model(self, k: int) -> Layers:
-        """The parameters of perceptron k."""
+        """Return the parameters of perceptron k."""
         hidden, output, bias = self.layers
         return Layers(hidden[k], output[k], bias[k])
 
@@ -154,9 +154,9 @@ class PerceptronStack(nn.Module):
         return copy
 
     def forward(self, X: Tensor, models: slice = slice(None)) -> Tensor:
-        """Return the scores (k, n) of the points (n, d), or (k, n, d) with points of its own for each perceptron.
+        """Return the scores (k, n) of the points (n, d), or of points (k, n, d) where each perceptron has its own.
 
-        ``models`` picks some of the perceptrons: the hidden layers of all at once can take much memory.
+        ``models`` selects some of the perceptrons: the hidden layers of all at once can take much memory.
         """
         weights, output, bias = self.views(self.rows[models])
         hidden = torch.relu(X @ weights[:, :-1] + weights[:, -1:])

@@ -1,4 +1,4 @@
-"""The risks as ``nn.Module``: thin shells over ``symloss.functional``."""
+"""The risks as ``nn.Module``: thin wrappers around ``symloss.functional``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BERLoss(_Risk):
     loss : str, Loss or callable
         The margin loss l.
     process_group : ProcessGroup or "world", optional
-        Take the means over the batches of all ranks of this group; as in ``AUCLoss``.
+        Take the means over the batches of all ranks of this group; see ``AUCLoss``.
     **parameters
         The parameters of a loss given by name.
 
@@ -73,9 +73,10 @@ class AUCLoss(_Risk):
     loss : str, Loss or callable
         The margin loss l.
     process_group : ProcessGroup or "world", optional
-        Pair the points of all ranks of this group, "world" for all ranks; by default those of this process's batch
-        alone. Every rank gets the risk of the concatenated batches, and under ``DistributedDataParallel`` the gradient
-        of it. Batches may differ in size, lack a class or be empty, but every rank must call the loss.
+        Pair the points of all ranks of this group; "world" is the group of all ranks. By default, only the points in
+        the batch of this process are paired. Every rank gets the risk of the concatenated batches and, under
+        ``DistributedDataParallel``, its gradient. Batches may differ in size, lack a class or be empty, but every rank
+        must call the loss.
     **parameters
         The parameters of a loss given by name.
 

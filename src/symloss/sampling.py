@@ -17,35 +17,35 @@ Rows = NDArray[np.intp]
 
 
 class StratifiedBatchSampler(Sampler[list[int]]):
-    """Shuffled batches of indices with both classes in each, the same ones in every process that asks for them.
+    """Shuffled batches of indices with both classes in each; all ranks agree on them and take them in turn.
 
-    By default an epoch holds every example once, in as few batches of at most ``batch_size`` as will do, of sizes that
-    differ by at most one, with each class spread evenly over them. Only a class with fewer examples than there are
-    batches is repeated, to have one in each. With ``positive_share`` all batches have exactly that composition, and the
-    epoch ends when both classes have been seen: the class that runs out first is repeated. Repeated or not, examples
-    of a class are seen equally often, up to one.
+    By default an epoch holds every example once, in as few batches of at most ``batch_size`` examples as possible. The
+    sizes of batches differ by at most one, and each class is spread evenly over the batches. Only a class with fewer
+    examples than there are batches is repeated, so that every batch has one. With ``positive_share``, all batches have
+    exactly this share of positives, and the epoch ends when all examples of both classes have been seen; the class that
+    runs out first is repeated. How often two examples of a class are seen in an epoch differs by at most one.
 
-    Ranks take the batches in turn, the same number each. Without a repeated class no two ranks see the same example.
+    All ranks get the same number of batches. If no class is repeated, no two ranks see the same example.
 
     Parameters
     ----------
     labels : array-like of n labels
         In {0, 1}, {-1, +1} or bool.
     batch_size : int
-        The most examples in a batch of one rank, at least 2.
+        The largest number of examples in a batch of one rank; at least 2.
     positive_share : float, optional
-        The share of positives in a batch, rounded to whole examples, at least one of each class; by default what the
-        data has.
+        The share of positives in a batch, rounded to whole examples, with at least one of each class; by default the
+        share in the data.
     random_state : int
         The seed, which all ranks must share.
     num_replicas, rank : int, optional
-        The number of ranks, and which this one is; by default those of ``torch.distributed`` if it is initialized, else
-        one rank.
+        The number of ranks, and the number of this rank; by default those of ``torch.distributed`` if it is
+        initialized, else one rank.
 
     Attributes
     ----------
     epoch : int
-        The epoch that the next iteration draws. A complete iteration moves on by itself; ``set_epoch`` sets it.
+        The epoch that the next iteration draws. A complete iteration moves on to the next one; ``set_epoch`` sets it.
 
     Notes
     -----
@@ -62,7 +62,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     {'epoch': 1, 'position': 0, 'batches': 2, 'random_state': 0}
     """
 
-    drop_last = False  # frameworks ask; there is no odd last batch
+    drop_last = False  # frameworks ask for it; there is no incomplete last batch
 
     def __init__(
         self,
@@ -104,24 +104,24 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         return self._batches // self.num_replicas
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yield the batches of this rank; the first iteration after ``load_state_dict`` takes up where it was."""
+        """Yield the batches of this rank; the first iteration after ``load_state_dict`` starts at the loaded state."""
         epoch, start, self._start = self.epoch, self._start, 0
         generator = np.random.default_rng([self.random_state, epoch])
         rows = [generator.permutation(of_class) for of_class in self._classes]
         order = generator.permutation(self._batches)[self.rank :: self.num_replicas]
         for position in range(start, len(order)):
-            # Before the batch is out, so that a state saved after the last one is that of the next epoch.
+            # Set before the batch is handed out, so that a state saved after the last batch is that of the next epoch.
             last = position + 1 == len(order)
             self.epoch, self._position = (epoch + 1, 0) if last else (epoch, position + 1)
             yield self._batch(rows, epoch, int(order[position]))
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw this epoch next, from its beginning; the epoch that the sampler is at already is left as it is."""
+        """Draw this epoch next, from its beginning; if the sampler is in this epoch already, nothing changes."""
         if _whole("epoch", epoch, 0) != self.epoch:
             self.epoch, self._position, self._start = epoch, 0, 0
 
     def state_dict(self) -> dict[str, int]:
-        """Return the epoch, how many of its batches are out, how many it has, and the seed."""
+        """Return the epoch, how many of its batches have been handed out, how many it has, and the seed."""
         return {
             "epoch": self.epoch,
             "position": self._position,
@@ -130,7 +130,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         }
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Take up where the sampler was whose ``state_dict`` this is; it must have had the same parameters."""
+        """Continue where the sampler was that returned this ``state_dict``; it must have had the same parameters."""
         missing = [key for key in self.state_dict() if key not in state]
         if missing:
             raise ValueError(f"the state must be one of state_dict(), got one without {', '.join(missing)}")
@@ -147,7 +147,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         self.epoch, self._position, self._start = _whole("epoch", state["epoch"], 0) + done, position, position
 
     def _plan(self, positive_share: Any) -> tuple[int, int]:
-        """Set the number of batches of all ranks, and return the places of each class in them."""
+        """Set the number of batches of all ranks together, and return how many places each class has in them."""
         n_pos, n_neg = map(len, self._classes)
         size, ranks = self.batch_size, self.num_replicas
         if positive_share is None:
@@ -162,10 +162,10 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         return positives * self._batches, (size - positives) * self._batches
 
     def _batch(self, rows: list[Rows], epoch: int, k: int) -> list[int]:
-        """Return batch k of the epoch: its share of each class, which is repeated as a whole if it runs out."""
+        """Return batch k of the epoch, with its part of each class; a class that runs out starts again."""
         parts = []
         for of_class, places, mirrored in zip(rows, self._places, (False, True), strict=True):
-            # The first batches hold the positives that are left over, the last ones the negatives: sizes stay even.
+            # Extra positives go into the first batches, extra negatives into the last ones, so that sizes stay even.
             share, extra = divmod(places, self._batches)
             before = max(k - (self._batches - extra), 0) if mirrored else min(k, extra)
             more = k >= self._batches - extra if mirrored else k < extra

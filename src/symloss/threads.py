@@ -1,9 +1,9 @@
-"""Threads that do not fight: one, unless products are large enough for several to pay.
+"""How many threads to use: one, unless matrix products are so large that several are faster.
 
 PyTorch, OpenBLAS and scikit-learn have threads of their own, which wait for each other at the end of every operation.
 Where an operation takes microseconds, the waiting takes longer than the work, and far longer where another program
-keeps a core busy. So what the library runs itself, it runs on one thread; several candidates or cells at a time are for
-``n_jobs``.
+keeps a core busy. So the library runs its own work on one thread. To work on several candidates of a search, or cells
+of a table, at a time, use ``n_jobs``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 import torch
 from threadpoolctl import ThreadpoolController
 
-_WORTH_SHARING = 2e9  # multiplications, from which several threads pay (the last fit of benchmarks/threads.py)
+_WORTH_SHARING = 2e9  # multiplications, from which several threads are faster (the last fit of benchmarks/threads.py)
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
-    """Return a context that works on one thread, unless the products of the work are large.
+    """Return a context in which work uses one thread, unless its matrix products are large.
 
     Parameters
     ----------
     multiplications : float
-        In scoring one batch.
+        The number of multiplications in scoring one batch.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def threads_for(multiplications: float) -> AbstractContextManager[None]:
 def one_thread() -> Iterator[None]:
     """Let PyTorch, OpenMP and BLAS use one thread in this block, and as many as before after it.
 
-    All are limited for the calling thread alone, but for libraries that have one number for the whole process, such as
-    the OpenBLAS of NumPy's wheels: with these, other threads have one thread too, until the last such block ends. Where
-    another thread holds a limit of threadpoolctl's at the same time, that one decides.
+    The limit applies to the calling thread only, except in libraries that have one number of threads for the whole
+    process, such as the OpenBLAS of NumPy's wheels. In these, it applies to all threads until the last such block ends.
+    If another thread holds a limit of threadpoolctl at the same time, that limit decides.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def one_thread() -> Iterator[None]:
     >>> torch.get_num_threads() == before
     True
     """
-    torch.get_num_threads()  # when a thread first uses PyTorch, it sets OpenMP's number: now, rather than in the block
+    torch.get_num_threads()  # a thread's first use of PyTorch sets OpenMP's number: do it before the block
     libraries = _loaded(len(sys.modules))
     of_threads = libraries.select(
         filepath=[each.filepath for each in libraries.lib_controllers if not _is_shared(each)]
@@ -68,14 +68,14 @@ def one_thread() -> Iterator[None]:
 
 
 def _is_shared(library: Any) -> bool:
-    """Whether a library has one number of threads for the whole process."""
+    """Return whether a library has one number of threads for the whole process."""
     if library.prefix == "vcomp":
         return True
     return library.internal_api in ("openblas", "blis") and library.threading_layer != "openmp"
 
 
 class _SharedOnOneThread:
-    """Limits these from the first block that is entered to the last that is left, in whatever threads they are."""
+    """Limits such libraries from when the first block is entered, in any thread, until the last block is left."""
 
     def __init__(self) -> None:
         self._forget()
@@ -88,7 +88,7 @@ class _SharedOnOneThread:
         self._before: list[tuple[Any, int]] = []
 
     def _restore_after_fork(self) -> None:
-        """Leave the blocks of threads that a forked process does not have."""
+        """Restore the numbers in a forked process: it does not have the threads that are in a block."""
         before = self._before
         self._forget()
         self._set(before)
@@ -98,7 +98,7 @@ class _SharedOnOneThread:
             if not self._blocks:
                 shared = filter(_is_shared, _loaded(len(sys.modules)).lib_controllers)
                 numbers = [(library, library.num_threads) for library in shared]
-                # A 1 may be somebody else's limit, which will end: it is not restored.
+                # A number of 1 may be somebody else's limit, which will end, so it is not restored.
                 self._before = [(library, number) for library, number in numbers if number > 1]
                 self._set([(library, 1) for library, _ in self._before])
             self._blocks += 1
@@ -115,7 +115,7 @@ class _SharedOnOneThread:
         for library, number in numbers:
             library.set_num_threads(number)
             if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread()  # else no other thread could set it, as long as this one lives
+                library.clear_controlling_thread()  # otherwise no other thread could set it while this one lives
 
 
 _SHARED = _SharedOnOneThread()
@@ -137,7 +137,7 @@ def _mkl_on_one_thread() -> Iterator[None]:
 
 @cache
 def _mkl_limit() -> Callable[[int], int] | None:
-    """Return MKL's function that sets a thread's own number of threads and returns the last one; 0 is none."""
+    """Return MKL's function that sets a thread's own number of threads and returns the last one; 0 means none."""
     library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     try:
         found: Callable[[int], int] = ctypes.CDLL(str(library)).MKL_Set_Num_Threads_Local
@@ -148,7 +148,7 @@ def _mkl_limit() -> Callable[[int], int] | None:
 
 @lru_cache(maxsize=1)
 def _loaded(modules: int) -> ThreadpoolController:  # noqa: ARG001
-    """Return all libraries that have threads, looked up again once modules, and libraries with them, are imported."""
+    """Return all loaded libraries that have threads; they are looked up again if the number of modules has changed."""
     return ThreadpoolController()
 
 

@@ -1,4 +1,4 @@
-"""Code that PyTorch transforms: what runs as it is, and what can be read, under ``torch.compile`` and ``vmap``."""
+"""Functions that are not traced, and conditions that may not be readable, under ``torch.compile`` and ``vmap``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def eager(function: F) -> F:
-    """Make a function break the graph of ``torch.compile`` and run as it is, keeping its type.
+    """Return a function that breaks the graph of ``torch.compile`` and runs untraced; its type stays the same.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def eager(function: F) -> F:
 
 
 def concrete(condition: Tensor) -> bool | None:
-    """Return a condition's truth, or None where it cannot be read: under ``torch.compile`` and ``vmap``.
+    """Return whether a condition is true, or None where it cannot be read: under ``torch.compile`` and ``vmap``.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def concrete(condition: Tensor) -> bool | None:
 
 
 def remember_signature(function: type[torch.autograd.Function]) -> None:
-    """Keep the signature of ``forward``, which PyTorch otherwise works out anew, slowly, at every call.
+    """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow.
 
     Examples
     --------
@@ -63,5 +63,7 @@ def remember_signature(function: type[torch.autograd.Function]) -> None:
     ...     def forward(x):
     ...         return 2 * x
     >>> remember_signature(Twice)
+    >>> Twice.forward.__signature__
+    <Signature (x)>
     """
     function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]

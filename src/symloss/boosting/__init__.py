@@ -1,4 +1,4 @@
-"""The balanced-error and the AUC risk as objectives for LightGBM and XGBoost, and metrics to stop early by.
+"""The balanced-error and the AUC risk as objectives for LightGBM and XGBoost, and metrics for early stopping.
 
 Neither library is imported: objectives and metrics are plain callables.
 """

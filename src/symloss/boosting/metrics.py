@@ -1,7 +1,7 @@
 """AUC and balanced accuracy as evaluation metrics, to stop early on noisy validation labels.
 
-On corrupted labels both are increasing functions of their clean values (corollaries 2 and 4 with the zero-one loss), so
-the round that is best on them is, up to chance, best on clean ones.
+On corrupted labels both are increasing functions of their clean values (corollaries 2 and 4 with the zero-one loss). So
+the round that is best on corrupted labels is, up to chance, also best on clean labels.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class LightGBMMetric(_Metric):
 
 
 class XGBoostMetric(_Metric):
-    """A metric as XGBoost calls it: its value, and in the native interface its name before it.
+    """A metric as XGBoost calls it: returns its value or, in the native interface, its name and its value.
 
-    XGBoost takes a metric that it does not know for one to minimize, and one whose name begins with "auc" for one to
-    maximize. So the balanced accuracy is reported as the balanced error, 1 minus it: early stopping is right by itself.
+    XGBoost minimizes a metric that it does not know, and maximizes one whose name begins with "auc". So the balanced
+    accuracy is reported as the balanced error, which is 1 minus it, and early stopping goes in the right direction.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class XGBoostMetric(_Metric):
 
     @property
     def __name__(self) -> str:
-        """What XGBoost calls the metric."""
+        """The name of the metric in XGBoost."""
         return "auc" if self.metric == "auc" else "balanced_error"
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> float | tuple[str, float]:
@@ -77,8 +77,8 @@ def lightgbm_metric(metric: str = "auc", threshold: float = 0.0) -> LightGBMMetr
     metric : {"auc", "balanced_accuracy"}
         Ties count as one half in both.
     threshold : float
-        Of the balanced accuracy: 0 for the raw scores of ``lightgbm_objective``, 0.5 for the probabilities that a
-        metric is given under the built-in binary objective.
+        The threshold of the balanced accuracy: 0 for the raw scores of ``lightgbm_objective``, 0.5 for probabilities,
+        which the built-in binary objective gives to a metric.
 
     Examples
     --------
@@ -95,10 +95,10 @@ def xgboost_metric(metric: str = "auc", threshold: float = 0.0) -> XGBoostMetric
     Parameters
     ----------
     metric : {"auc", "balanced_accuracy"}
-        Ties count as one half in both; the balanced accuracy is reported as ``balanced_error``, 1 minus it.
+        Ties count as one half in both. The balanced accuracy is reported as ``balanced_error``, which is 1 minus it.
     threshold : float
-        Of the balanced accuracy: 0 for the raw scores of ``xgboost_objective``, 0.5 for the probabilities that a metric
-        is given under the built-in binary objective.
+        The threshold of the balanced accuracy: 0 for the raw scores of ``xgboost_objective``, 0.5 for probabilities,
+        which the built-in binary objective gives to a metric.
 
     Examples
     --------

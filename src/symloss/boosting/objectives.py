@@ -1,4 +1,4 @@
-"""The balanced-error and the AUC risk as what a boosting round needs: a gradient and a curvature for every point."""
+"""The balanced-error and the AUC risk as boosting objectives: a gradient and a curvature for every point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symloss.functional import RISKS
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise.engine import batch_sums
 
-_BLOCK = 1 << 15  # points at a time for each thread: temporaries that stay in the cache
+_BLOCK = 1 << 15  # points per thread at a time, so that temporaries stay in the cache
 Array = NDArray[np.float32]
 
 
@@ -36,9 +36,10 @@ class Objective:
 
     Notes
     -----
-    Both are those of the risk times the sum of the weights, half of that for the AUC risk: with as many positives as
-    negatives, the balanced-error risk of the logistic loss has the gradient of the built-in binary objective. Weight k
-    counts as k repetitions. The curvature is a bound, see ``symloss.boosting.curvature``; Newton's would be too small.
+    Gradient and curvature are those of the risk times the sum of the weights, or times half of this sum for the AUC
+    risk. So with as many positives as negatives, the balanced-error risk of the logistic loss has the gradient of the
+    built-in binary objective. Weight k counts as k repetitions. The curvature is a bound, explained in
+    ``symloss.boosting.curvature``; the second derivative, which Newton's method uses, would be too small.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def lightgbm_objective(loss: LossLike = "sigmoid", risk: str = "auc", **paramete
     Parameters
     ----------
     loss : str, Loss or callable
-        The margin loss l; on noisy labels a symmetric one.
+        The margin loss l; use a symmetric one on noisy labels.
     risk : {"auc", "ber"}
         The mean of l over all pairs, or the balanced-error risk.
     **parameters
@@ -102,7 +103,7 @@ def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameter
     Parameters
     ----------
     loss : str, Loss or callable
-        The margin loss l; on noisy labels a symmetric one.
+        The margin loss l; use a symmetric one on noisy labels.
     risk : {"auc", "ber"}
         The mean of l over all pairs, or the balanced-error risk.
     **parameters
@@ -111,7 +112,7 @@ def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameter
     Returns
     -------
     Objective
-        ``XGBClassifier`` starts at score 0. ``xgboost.train`` starts at 0.5 unless told ``base_score=0``.
+        ``XGBClassifier`` starts at score 0. ``xgboost.train`` starts at 0.5 unless ``base_score=0`` is set.
 
     Examples
     --------
@@ -137,10 +138,10 @@ def arguments(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
 
 
 class _Problem(NamedTuple):
-    """Scores in float32, which both libraries keep gradients in; labels, weights, and each point's share.
+    """Scores in float32, the precision of gradients in both libraries; labels, weights, and each point's share.
 
-    A point's share is its weight times W / (2 W_c), where W is the weight of all and W_c that of its class: 1 where
-    weights are equal and classes balanced. ``total`` is W.
+    A point's share is its weight times W / (2 W_c), where W is the weight of all points and W_c that of its class. With
+    equal weights and balanced classes, it is 1. ``total`` is W.
     """
 
     scores: Tensor
@@ -151,7 +152,7 @@ class _Problem(NamedTuple):
 
     @classmethod
     def of(cls, scores: Any, target: Any, weight: Any, limit: float) -> _Problem:
-        """Check what came from outside, keep scores within ±limit, and find the shares."""
+        """Return a checked problem, with scores kept within ±limit and each point's share."""
         scores = as_real(scores, "scores").float()
         positive = _positive(target)
         if scores.ndim != 1 or positive.shape != scores.shape:
@@ -193,7 +194,7 @@ def _either(positive: Tensor, first: float, second: float) -> Tensor:
 
 
 def _zero_or_one(positive: Tensor) -> Tensor:
-    return positive.view(torch.uint8).float()  # which is vectorized, unlike bool to float
+    return positive.view(torch.uint8).float()  # uint8 to float is vectorized, bool to float is not
 
 
 def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:

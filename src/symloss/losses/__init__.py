@@ -1,4 +1,4 @@
-"""Margin losses l(z): twelve built in, any other by subclassing ``Loss`` or wrapping a function."""
+"""Margin losses l(z): twelve are built in, and others are made by subclassing ``Loss`` or wrapping a function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _BUILT_IN: dict[str, type[Loss]] = {
     )
 }
 
-_DEFAULTS = {name: loss() for name, loss in _BUILT_IN.items()}  # immutable, so one of each will do
+_DEFAULTS = {name: loss() for name, loss in _BUILT_IN.items()}  # immutable, so one instance of each can be shared
 
 LossLike = str | Loss | type[Loss] | Callable[[Tensor], Tensor]
 
@@ -61,7 +61,7 @@ def list_losses() -> list[str]:
 
 
 def get_loss(loss: LossLike, **parameters: Any) -> Loss:
-    """Return a loss: by name, from a class, from an element-wise function, or as it is.
+    """Return the loss that a name, a class or an element-wise function stands for; a loss is returned unchanged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The margin loss: what every loss says of itself, and how a user adds one."""
+"""The base class of all margin losses, and the properties that a loss claims to have."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ class Properties:
     Parameters
     ----------
     convex, non_increasing, bounded : bool
-        Bounded means from above and from below.
+        Whether the loss is convex, whether it never increases, and whether it is bounded from above and from below.
     minimizer : Minimizer
         The conditional risk minimizer f*(eta), with its inverse link where the loss recovers eta.
     symmetric_constant : float, optional
         K if l(z) + l(-z) = K for every z, else None.
     symmetric_radius : float
-        The condition holds for z in [-radius, radius]: infinite for a symmetric loss, 0 if it holds at z = 0 alone.
+        l(z) + l(-z) is constant for z in [-radius, radius]. The radius is infinite for a symmetric loss, and 0 if no
+        such interval exists.
 
     Examples
     --------
@@ -57,13 +58,13 @@ class Properties:
 class Loss:
     """A margin loss l(z), element-wise on tensors; immutable, hashable and picklable.
 
-    Subclass it and define ``value``; everything in symloss then works for it. Define ``slope``, its derivative, where
-    the automatic one is slow or loses digits; declare ``structure`` to get the fast all-pairs algorithms, and
-    ``properties`` to have claims that ``symloss.theory.analyze`` checks. Parameters are the fields of a frozen
-    dataclass.
+    To add a loss, write a subclass that defines ``value``; everything in symloss then works with it. Three more
+    definitions are optional: ``slope``, the derivative, if automatic differentiation is slow or loses digits;
+    ``structure``, to get the fast algorithms for all pairs; and ``properties``, the claims that
+    ``symloss.theory.analyze`` checks. Parameters of the loss are the fields of a frozen dataclass.
 
-    At a corner, the derivative is the mean of the two one-sided derivatives, so that l'(z) = l'(-z) holds there too for
-    a symmetric loss.
+    At a corner, the derivative is the mean of the two one-sided derivatives. So l'(z) = l'(-z) holds there too if the
+    loss is symmetric.
 
     Examples
     --------
@@ -92,29 +93,30 @@ class Loss:
         if "title" not in vars(cls):
             cls.title = cls.name.replace("_", " ").capitalize()
         if "value_and_slope" not in vars(cls) and {"value", "slope"} & vars(cls).keys():
-            cls.value_and_slope = Loss.value_and_slope  # type: ignore[method-assign] # not a parent's, for other formulas
+            # An inherited value_and_slope would compute the parent's formulas.
+            cls.value_and_slope = Loss.value_and_slope  # type: ignore[method-assign]
 
     def value(self, z: Tensor) -> Tensor:  # noqa: ARG002
         """Return l(z) for a float32 or float64 tensor of margins; every loss defines it."""
         raise TypeError(f"{type(self).__name__} must define value(z)")
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return l'(z) for a float32 or float64 tensor of margins; by automatic differentiation unless defined."""
-        with torch.inference_mode(False):  # there, nothing could be differentiated
+        """Return l'(z) for a float32 or float64 tensor of margins, by automatic differentiation unless overridden."""
+        with torch.inference_mode(False):  # nothing can be differentiated in inference mode
             margins = z.clone() if z.is_inference() else z
             pull_back = torch.func.vjp(self.checked_value, margins)[1]
             gradient: Tensor = pull_back(torch.ones_like(margins))[0]
         return gradient
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return l(z) and l'(z), for margins without a gradient; a loss for which they share work may define it."""
+        """Return l(z) and l'(z) for margins that need no gradient; override it if computing both together is faster."""
         if type(self).slope is not Loss.slope:
             return self.checked_value(z), self._checked(self.slope(z), z)
         value, pull_back, *_ = torch.func.vjp(self.checked_value, z)
         return value, pull_back(torch.ones_like(z))[0]
 
     def curvature(self, z: Tensor) -> Tensor:
-        """Return l''(z), of the pieces between corners; from the structure, or by automatic differentiation of l'."""
+        """Return l''(z) of the pieces between corners, from the structure or by automatic differentiation of l'."""
         if isinstance(self.structure, Piecewise):
             return self.structure.derivative().derivative()(z)
         pull_back = torch.func.vjp(self.slope, z)[1]
@@ -140,7 +142,7 @@ class Loss:
         return self.slope(as_real(z, "margins"))
 
     def checked_value(self, z: Tensor) -> Tensor:
-        """Return l(z) as ``value`` does, or raise a ValueError if that does not act element-wise."""
+        """Return l(z) as ``value`` does, or raise a ValueError if ``value`` does not act element-wise."""
         return self._checked(self.value(z), z)
 
     def _checked(self, value: Any, z: Tensor) -> Tensor:
@@ -175,7 +177,7 @@ class Loss:
 
 
 class _WithSlope(torch.autograd.Function):
-    """l(z) whose gradient is the loss's own slope: exact tails, and the mean of the two sides at corners."""
+    """Compute l(z), with the loss's own slope as its gradient: exact in the tails, a mean of both sides at corners."""
 
     generate_vmap_rule = True
 
@@ -199,7 +201,7 @@ remember_signature(_WithSlope)
 
 @dataclass(frozen=True)
 class CallableLoss(Loss):
-    """A loss made of any element-wise function of a tensor.
+    """A loss made from any element-wise function of a tensor.
 
     Examples
     --------
@@ -223,9 +225,9 @@ class CallableLoss(Loss):
 
 @dataclass(frozen=True)
 class Slope(Loss):
-    """The derivative l' of a loss, as a function of the margin with a structure and a slope of its own.
+    """The derivative l' of a loss, itself treated as a loss with a structure and a slope.
 
-    The slope l'' is that of the smooth pieces: a corner of l is a step of l', which has none.
+    Its slope l'' is that of the smooth pieces. A corner of l is a step of l', and a step adds nothing to l''.
 
     Examples
     --------
@@ -240,7 +242,7 @@ class Slope(Loss):
 
     @property
     def structure(self) -> Structure | None:  # type: ignore[override]
-        """What l' is made of, if the loss says what it is made of."""
+        """The structure of l', or None if the loss declares no structure."""
         structure = self.loss.structure
         return None if structure is None else structure.derivative()
 

@@ -20,7 +20,7 @@ from symloss.losses.minimizer import Linear, Logit, Sign
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
-_LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # whose exponential is finite
+_LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # exp() is finite up to these exponents
 
 
 class ZeroOne(Loss):
@@ -273,7 +273,7 @@ class Sigmoid(Loss):
         return torch.sigmoid(-z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -sigmoid(z) sigmoid(-z), which keeps both tails where s (1 - s) would lose one."""
+        """Return -sigmoid(z) sigmoid(-z), exact in both tails; for s = sigmoid(z), s (1 - s) would lose one."""
         return -torch.sigmoid(z) * torch.sigmoid(-z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -370,7 +370,7 @@ class BarrierHinge(Loss):
 
     def slope(self, z: Tensor) -> Tensor:
         """Return -b, -1 or b: the slope of the highest line."""
-        # Steps from the middle slope outwards, so that it stays exact for any b.
+        # Two steps are added to the middle slope -1, so that it stays exact for any b.
         return step_down(-z, -self.r, self.b + 1) + step_down(z, self._left, 1 - self.b) - 1
 
 

@@ -1,4 +1,4 @@
-"""What a user's own module holds, by name: a loss or a data set."""
+"""Import a loss or a data set from a user's own module, by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def import_named(name: str) -> Any:
-    """Return what ``package.module:name`` names; the module may lie in the working directory, as with ``python -m``.
+    """Return the object ``package.module:name``; the module may be in the working directory, as with ``python -m``.
 
     Examples
     --------

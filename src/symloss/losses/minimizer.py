@@ -18,7 +18,7 @@ def _scaled(scale: float, text: str, between: str = "") -> str:
 class Minimizer(ABC):
     """The minimizer f*(eta) of the conditional risk, as a formula and as a function.
 
-    ``recovers_eta`` says whether f* is invertible; then ``inverse`` maps scores back to class probabilities.
+    ``recovers_eta`` says whether f* is invertible. If it is, ``inverse`` maps scores back to class probabilities.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Sign(Minimizer):
 
     @property
     def _finite_scale(self) -> float:
-        # Table 1 prints the minimizer for outputs in [-1, 1], where an unbounded one is its sign.
+        # The paper's Table 1 assumes outputs in [-1, 1], where an unbounded minimizer is printed as its sign.
         return self.scale if math.isfinite(self.scale) else 1.0
 
     @property

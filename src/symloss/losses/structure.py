@@ -1,4 +1,4 @@
-"""What a loss is made of: the structure that picks the all-pairs algorithm and backs the exact analyzes."""
+"""The structure of a loss, the parts it is made of: it selects the all-pairs algorithm and allows exact analyses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from torch import Tensor
 
 
 def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
-    """Return ``height`` below ``where``, 0 above, half at it and NaN at NaN: minus the slope of ``max(0, where - z)``.
+    """Return ``height`` for z below ``where``, 0 above it, half of ``height`` at it, and NaN if z is NaN.
+
+    With height 1, this is minus the slope of ``max(0, where - z)``.
 
     Examples
     --------
@@ -18,7 +20,7 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     tensor([1.0000, 0.5000, 0.0000])
     """
     below = float(where) - z
-    # sign() takes NaN for 0, which 0 * NaN puts right; heaviside() does too, and is twenty times slower.
+    # sign() turns NaN into 0, and adding 0 * NaN restores it. heaviside() also loses NaN, and is twenty times slower.
     return below.sign().add_(below.clamp(-1, 1), alpha=0).add_(1).mul_(0.5 * height)
 
 
@@ -26,7 +28,8 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
 class Kink:
     """One bend of a loss: ``weight * max(0, where - z) ** power``.
 
-    Power 0 is a step down at ``where``, worth half its weight there; power 1 is a corner; power 2 a jump in curvature.
+    Power 0 is a step down at ``where``, and has half its weight exactly there. Power 1 is a corner, and power 2 a jump
+    in curvature.
 
     Examples
     --------
@@ -51,7 +54,7 @@ class Kink:
 class Piecewise:
     """A polynomial plus kinks: ``sum_k coefficients[k] z**k + sum of kinks``.
 
-    With no kinks the loss is separable and all pairs cost O(N); each kink costs one merged sort.
+    Without kinks the loss is separable, and all pairs are computed in O(N). Each kink takes one merged sort.
 
     Examples
     --------
@@ -80,7 +83,7 @@ class Piecewise:
         return total
 
     def derivative(self) -> Piecewise:
-        """Return the structure of the derivative, wherever there is one: a step has none."""
+        """Return the structure of the derivative; steps have no derivative and are left out."""
         return Piecewise(
             coefficients=tuple(power * c for power, c in enumerate(self.coefficients))[1:],
             kinks=tuple(
@@ -91,7 +94,7 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """``scale * exp(-rate * z)``: separable, all pairs cost O(N).
+    """``scale * exp(-rate * z)``: separable, so all pairs are computed in O(N).
 
     Examples
     --------
@@ -113,7 +116,7 @@ class ExponentialDecay:
 
 @dataclass(frozen=True)
 class Analytic:
-    """A smooth kernel that approaches a line on either side: all pairs by a grid and an FFT.
+    """A smooth loss that approaches a line on either side; all pairs are computed with a grid and an FFT.
 
     Parameters
     ----------
@@ -126,8 +129,8 @@ class Analytic:
 
     Examples
     --------
-    >>> Analytic(pole_distance=3.14159, left=(1, 0), right=(0, 0)).right_rate
-    1.0
+    >>> Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0)).derivative().left
+    (-1.0, 0.0)
     """
 
     pole_distance: float
@@ -137,9 +140,9 @@ class Analytic:
     right_rate: float = 1.0
 
     def derivative(self) -> Analytic:
-        """Return the structure of the derivative, which decays to the lines' slopes.
+        """Return the structure of the derivative, which approaches the slopes of the two lines.
 
-        Its poles are of higher order, for which a grid must be finer: as for poles that are closer.
+        The poles of the derivative are of higher order and need a finer grid, so the pole distance is reduced.
         """
         return replace(
             self, pole_distance=0.7 * self.pole_distance, left=(self.left[1], 0.0), right=(self.right[1], 0.0)

@@ -35,8 +35,8 @@ def pairwise_risk(
     pos_weight, neg_weight : Tensor, optional
         Non-negative weights of the scores' shapes; weight k counts as k repetitions.
     method : {"auto", "structure", "tiles"}
-        ``"structure"`` is the near-linear algorithm for what the loss declares itself made of; ``"tiles"`` computes
-        every pair, in O(n + m) memory. ``"auto"`` takes tiles for few pairs, and for a loss that declares nothing.
+        ``"structure"`` uses the near-linear algorithm for the structure that the loss declares. ``"tiles"`` computes
+        every pair, in O(n + m) memory. ``"auto"`` uses tiles for few pairs, and for a loss that declares no structure.
 
     Returns
     -------
@@ -45,8 +45,9 @@ def pairwise_risk(
 
     Notes
     -----
-    Value and gradients are accumulated in float64 and returned in the scores' precision, at least float32. Gradients
-    flow to the scores, once: differentiating twice raises an error, and so does a loss with trainable parameters.
+    Value and gradients are accumulated in float64 and returned in the scores' precision, at least float32. Only the
+    scores get gradients, and only first ones: differentiating twice raises an error, and so does a loss with trainable
+    parameters.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def pairwise_risk(
 
 
 class Derivatives(NamedTuple):
-    """The derivatives of a mean over all pairs by each score: the first, and the second by the same score twice.
+    """The first and the second derivatives of a mean over all pairs with respect to each score.
 
     Examples
     --------
@@ -82,21 +83,22 @@ def pairwise_derivatives(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Derivatives:
-    """Return the first and the second derivative of ``pairwise_risk`` by each score, as a Newton step needs them.
+    """Return the first and the second derivatives of ``pairwise_risk`` with respect to each score, for a Newton step.
 
     Parameters are those of ``pairwise_risk``.
 
     Returns
     -------
     Derivatives
-        ``pos`` and ``neg``, the gradient; ``pos_second`` and ``neg_second``, the diagonal of the Hessian. All have the
-        shape of the scores, leading dimensions broadcast.
+        ``pos`` and ``neg`` are the gradient; ``pos_second`` and ``neg_second`` are the diagonal of the Hessian. All
+        have the shape of the scores, with leading dimensions broadcast.
 
     Notes
     -----
-    The second derivative by s_i is the mean of l'' over the pairs of s_i, so it takes the same algorithms, with l' as
-    the loss. Where l has corners and steps, l'' is that of the pieces between them. It is the curvature if one score
-    moves and all others stay. A round of boosting moves them all, and takes a bound: ``symloss.boosting.curvature``.
+    The second derivative with respect to s_i is the mean of l'' over the pairs of s_i. So the same algorithms compute
+    it, with l' as the loss. Where l has corners and steps, l'' is that of the pieces between them. The second
+    derivative describes what happens if one score moves and all others stay. A round of boosting moves all scores, and
+    needs a bound instead: see ``symloss.boosting.curvature``.
 
     Examples
     --------
@@ -117,7 +119,7 @@ def risk_of_pairs(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Tensor:
-    """Return ``pairwise_risk`` of what has been checked: real scores, a constant loss, weights of the scores' shape.
+    """Return ``pairwise_risk`` for checked input: real scores, a constant loss, weights of the scores' shape.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def risk_of_pairs(
     >>> risk_of_pairs(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), get_loss("zero_one"))
     tensor(0.3750)
     """
-    if pos.device.type == "mps":  # which has no float64
+    if pos.device.type == "mps":  # MPS has no float64
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
         return risk_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
     return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
@@ -140,7 +142,7 @@ def derivatives_of_pairs(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Derivatives:
-    """Return ``pairwise_derivatives`` of what has been checked, as for ``risk_of_pairs``.
+    """Return ``pairwise_derivatives`` for input that is checked as for ``risk_of_pairs``.
 
     Examples
     --------
@@ -148,7 +150,7 @@ def derivatives_of_pairs(
     >>> derivatives_of_pairs(torch.tensor([0.0, 2.0]), torch.tensor([0.0]), get_loss("squared")).pos
     tensor([-1.,  1.])
     """
-    if pos.device.type == "mps":  # which has no float64
+    if pos.device.type == "mps":  # MPS has no float64
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
         found = derivatives_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method)
         return Derivatives(*(part.to(pos.device) for part in found))
@@ -160,12 +162,16 @@ def derivatives_of_pairs(
 
 
 def check_constant(loss: Loss, like: Tensor) -> None:
-    """Raise a ValueError if a loss has parameters that require a gradient, which all pairs do not give them.
+    """Raise a ValueError if a loss has parameters that require a gradient: only scores get gradients here.
 
     Examples
     --------
     >>> import torch
-    >>> check_constant(get_loss("sigmoid"), torch.zeros(1))
+    >>> scale = torch.tensor(2.0, requires_grad=True)
+    >>> check_constant(get_loss(lambda z: scale * z), torch.zeros(1))
+    Traceback (most recent call last):
+    ...
+    ValueError: gradients flow to the scores only, and CallableLoss(<lambda>) has parameters that require them: ...
     """
     if type(loss).slope is Loss.slope and loss(like.new_zeros(1)).requires_grad:
         raise ValueError(
@@ -195,7 +201,7 @@ def _checked(
     pos, neg = as_real(pos, "pos"), as_real(neg, "neg")
     _check_batches(pos, neg)
     check_constant(loss, pos)
-    if pos.device.type == "mps":  # weights are float64, which it has not
+    if pos.device.type == "mps":  # weights are float64, which MPS does not have
         w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
         return pos, neg, loss, *check_both_weights(w, v, pos.cpu(), neg.cpu())
     return pos, neg, loss, *check_both_weights(pos_weight, neg_weight, pos, neg)

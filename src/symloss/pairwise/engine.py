@@ -1,4 +1,4 @@
-"""The sums over all pairs of k problems: which algorithm, what is not finite, and how gradients flow."""
+"""The sums over all pairs of k problems: choice of the algorithm, scores that are not finite, and gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symloss.pairwise.tiles import kinked_tile, one_tile, tiled, weighted_tile
 
 
 class _Limits(NamedTuple):
-    """Up to so many pairs, computing each of them is faster than being clever: for any loss, smooth ones, and kinks."""
+    """The most pairs for which it is fastest to compute each one: for any loss, for smooth losses, and for kinks."""
 
     any: int
     smooth: int
@@ -29,7 +29,7 @@ _LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 24, 1
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
-    """Return the value and both gradients; scores may be anything, shares of a class sum to 1 or to 0."""
+    """Return the value and both gradients; scores may be infinite or NaN, and shares of a class sum to 1 or to 0."""
     if not pos.scores.numel() or not neg.scores.numel():
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
     if method == "tiles" or loss.structure is None:
@@ -53,22 +53,28 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
 
 
 def _in_range(value: Tensor, loss: Loss) -> Tensor:
-    """A mean of values lies between the least and the largest of them, also when it is rounded."""
+    """Return the value, moved back into the range of the loss if rounding has moved it out."""
     low, high = _limits(loss)
     return value.clamp(low, high) if math.isfinite(low) or math.isfinite(high) else value
 
 
 @lru_cache(maxsize=64)
 def _limits(loss: Loss) -> tuple[float, float]:
-    """What a loss says of its values: those at both infinities if it never increases, and else nothing."""
+    """Return the least and the largest value of a loss that never increases, found at both infinities.
+
+    Of any other loss nothing is known, and both limits are infinite.
+    """
     if loss.properties is None or not loss.properties.non_increasing:
         return -math.inf, math.inf
     low, high = loss.value(torch.tensor([math.inf, -math.inf], dtype=torch.float64)).tolist()
-    return (low, high) if low <= 0 <= high else (-math.inf, math.inf)  # where a class has no weight, the risk is 0
+    return (low, high) if low <= 0 <= high else (-math.inf, math.inf)  # 0 is the risk where a class has no weight
 
 
 def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
-    """Enough, and quick; not needed: finite scores may have a sum that overflows."""
+    """Return whether the sum of all scores is finite.
+
+    If it is, all scores are finite. This test is quick, but it can fail for finite scores whose sum overflows.
+    """
     return math.isfinite((pos.sum() + neg.sum()).item())
 
 
@@ -77,7 +83,11 @@ def _all_finite(pos: Side, neg: Side) -> bool:
 
 
 def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
-    """Finite scores among themselves, and with NaN and both infinities as one point each, of its group's weight."""
+    """Return the sums where some scores are NaN or infinite.
+
+    The finite scores of both classes are paired as usual. All scores of a class that are NaN become one point with
+    their total weight, and so do those at each infinity. These points are paired with the other class by tiles.
+    """
     value, grad_pos, grad_neg = _structured(
         pos.finite_part().without_strays(), neg.finite_part().without_strays(), loss
     )
@@ -91,7 +101,7 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
         if bool(members.any()):
             parts = tiled(pos.finite_part(), group, loss)
             value, grad_pos = value + parts[0], grad_pos + parts[1]
-            # With the positives that are not finite, the group's members have met just above.
+            # Pairs of this group with positives that are not finite are counted with the positives' groups.
             grad_neg = grad_neg + neg.spread(parts[2], group, members)
     return value, grad_pos, grad_neg
 
@@ -120,7 +130,7 @@ def batch_sums(
 def _few_pairs(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, pairs: int, loss: Loss
 ) -> Sums | None:
-    """Return the sums of few pairs, where computing each is faster than being clever; or None."""
+    """Return the sums if there are so few pairs that computing each one is fastest, else None."""
     limits = _LIMITS.get(pos.device.type, _LIMITS["cpu"])
     if not 0 < pairs <= limits.kinked:
         return None
@@ -144,19 +154,19 @@ def _rows(x: Tensor, batch: torch.Size) -> Tensor:
 
 
 def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    """Return the gradients by pos and neg, scaled, in their shapes."""
+    """Return the gradients with respect to pos and neg, in their shapes, scaled by the incoming gradient."""
     pos, neg, *gradients = ctx.saved_tensors
     scale = grad.unsqueeze(-1) if grad.ndim else grad
     grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
     if grad.ndim:
         grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
-    if torch.is_grad_enabled():  # someone means to differentiate again
+    if torch.is_grad_enabled():  # the caller may differentiate again
         grad_pos, grad_neg = _Once.apply(grad_pos, pos), _Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
     return grad_pos, grad_neg, None, None, None, None
 
 
 class _PairMean(torch.autograd.Function):
-    """The mean over all pairs, with both gradients from the same pass: one node, and little else, in the graph."""
+    """The mean over all pairs as a single node of the graph, with both gradients computed in the same pass."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
@@ -187,7 +197,7 @@ class _TransformedPairMean(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, tuple[int, int, int]]:
-        """One more leading dimension of independent problems."""
+        """Turn the mapped dimension into one more leading dimension of independent problems."""
         *tensors, loss, method = inputs
         dims = max(x.ndim - (dim is not None) for x, dim in zip(tensors, in_dims, strict=False) if x is not None)
         leading = []
@@ -204,7 +214,7 @@ def pair_mean(*inputs: Any) -> Tensor:
     """Return the mean over all pairs for scores (..., n) and (..., m), shares or None, a loss and a method."""
     try:
         value: Tensor = _PairMean.apply(*inputs)  # type: ignore[no-untyped-call]
-    except RuntimeError as error:  # a transform of torch.func wants the other form
+    except RuntimeError as error:  # a transform of torch.func needs the other form
         if "setup_context" not in str(error):
             raise
         value = _TransformedPairMean.apply(*inputs)[0]  # type: ignore[no-untyped-call]
@@ -212,7 +222,7 @@ def pair_mean(*inputs: Any) -> Tensor:
 
 
 class _Once(torch.autograd.Function):
-    """A gradient that says so when it is differentiated again, where PyTorch would call it a constant."""
+    """A gradient that raises an error when it is differentiated again; PyTorch would treat it as a constant."""
 
     generate_vmap_rule = True
 
@@ -227,5 +237,6 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         raise RuntimeError(
-            "the AUC risk can be differentiated once, by the scores; its second derivative is not defined here"
+            "the AUC risk can be differentiated once, with respect to the scores; "
+            "its second derivative is not defined here"
         )

@@ -1,8 +1,10 @@
 """A uniform grid: scores are spread onto it by local polynomials, convolved there with a kernel, and read back.
 
-A loss that is analytic around the real axis is, between grid points a fraction of its pole distance apart, a polynomial
-to rounding. Scores are collected cell by cell as moments, moments become charges on the grid points, a fast Fourier
-transform convolves charges and kernel, and each score reads the result off its cell's polynomial.
+A kernel is a loss, or its derivative, as a function of the margin. It must be analytic around the real axis. If the
+grid points are close together compared with the distance to its nearest pole, it is a polynomial between them, up to
+rounding. The scores in each cell are summed up as moments, and the moments are turned into charges on the grid points.
+A fast Fourier transform convolves the charges with the kernel. Each score then reads the result from the polynomial of
+its cell.
 """
 
 from __future__ import annotations
@@ -22,17 +24,18 @@ from symloss.losses import Analytic
 
 Kernel = Callable[[Tensor], Tensor]
 
-# What a sum over pairs may be off by, relative to the largest: well below what its precision can hold.
+# The largest error of a sum over pairs, relative to the largest one: well below the rounding of its precision.
 _TOLERANCE = {torch.float32: 5e-8, torch.float64: 2e-13}
-# Prices for choosing a grid, in nanoseconds: a moment of a score, spread and read back; a point in all transforms.
+# Costs in nanoseconds, to choose a grid: of a moment of a score (spread and read back), of a point (all transforms).
 _PRICES = {"cpu": (2.5, 400.0), "cuda": (0.02, 0.5)}
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Polynomials of degree ``order`` on cells of width ``spacing``; a segment has so many ``cells``.
+    """Segments of ``cells`` cells, each of width ``spacing`` and with its own polynomial of degree ``order``.
 
-    Cell a reaches the points a, ..., a + order; point i lies spacing * (i + 1/2 - order / 2) from the segment's start.
+    The polynomial of cell a uses the points a, ..., a + order. Point i lies spacing * (i + 1/2 - order / 2) from the
+    start of the segment.
     """
 
     order: int
@@ -41,19 +44,19 @@ class Grid:
 
     @property
     def points(self) -> int:
-        """The grid points of a segment."""
+        """The number of grid points of a segment."""
         return self.cells + self.order
 
 
 def choose(structure: Analytic, width: float, segments: int, scores: int, like: Tensor) -> Grid:
-    """Return the cheapest grid that is accurate enough, for so many scores on so many segments of that width."""
+    """Return the cheapest grid that is accurate enough, for given numbers of scores and segments of one width."""
     score_price, point_price = _PRICES.get(like.device.type, _PRICES["cpu"])
     best, lowest = Grid(1, structure.pole_distance, 1), math.inf
     for order, fraction in enumerate(_fractions(like.dtype), start=1):
         cells = max(1, math.ceil(width / (fraction * structure.pole_distance)))
         price = score_price * (order + 1) * scores + point_price * segments * (cells + order)
         if price < lowest:
-            # A little wider, so that the highest score lies inside the last cell; for equal scores, any width will do.
+            # A little wider, so that the highest score lies inside the last cell. For equal scores, any width will do.
             spacing = max(width / cells * (1 + 1e-9), 1e-9 * structure.pole_distance)
             best, lowest = Grid(order, spacing, cells), price
     return best
@@ -61,9 +64,9 @@ def choose(structure: Analytic, width: float, segments: int, scores: int, like: 
 
 @cache
 def _fractions(dtype: torch.dtype) -> list[float]:
-    """For each order from 1, the spacing in pole distances at which interpolation is accurate enough.
+    """Return, for each order from 1 on, the spacing that is accurate enough, as a fraction of the pole distance.
 
-    The error of interpolating a kernel with a double pole, once for t and once for s.
+    The error is that of interpolating a kernel with a double pole, once for t and once for s.
     """
     fractions = []
     for order in range(1, 10):
@@ -78,12 +81,15 @@ def _nodes(order: int) -> NDArray[np.float64]:
 
 @cache
 def _coefficients(order: int, device: torch.device) -> Tensor:
-    """Row k: what a cell's points contribute to its polynomial's k-th coefficient, in cells from its middle."""
+    """Return a matrix that turns the values at a cell's points into the coefficients of the cell's polynomial.
+
+    The polynomial is a function of the distance from the middle of the cell, in cell widths. Row k gives coefficient k.
+    """
     return torch.from_numpy(np.linalg.inv(np.vander(_nodes(order), increasing=True))).to(device)
 
 
 class Piece(NamedTuple):
-    """Some of the scores, by rows and columns: the cell of each, its distance from the middle, and its weight."""
+    """A block of scores, given by rows and columns: the cell of each, its distance from the middle, and its weight."""
 
     rows: slice
     columns: slice
@@ -93,7 +99,7 @@ class Piece(NamedTuple):
 
 
 class Spread:
-    """Scores on the segments of a grid: their moments in each cell, and what it takes to read a field back."""
+    """Scores on the segments of a grid: their moments in each cell, and the data to read a field back at the scores."""
 
     def __init__(self, grid: Grid, segments: int, device: torch.device) -> None:
         self._grid, self._segments = grid, segments
@@ -103,9 +109,9 @@ class Spread:
     def add(
         self, rows: slice, columns: slice, position: Tensor, first: Tensor, weight: Tensor | None, dtype: torch.dtype
     ) -> None:
-        """Add scores that lie ``position`` cells into a segment with that ``first`` cell; no weight is weight 1.
+        """Add scores that lie ``position`` cells into the segment that begins with cell ``first``.
 
-        Positions are used up, and kept in ``dtype`` for reading back.
+        Weight None means 1. ``position`` is overwritten. Distances are kept in ``dtype`` for reading back.
         """
         floor = position.floor()
         offset = position.sub_(floor).sub_(0.5).flatten()
@@ -115,7 +121,7 @@ class Spread:
             if k:
                 power = offset if k == 1 and weight is None else power * offset
             moment.scatter_add_(0, cell, power)
-        if dtype == torch.float32:  # less to keep
+        if dtype == torch.float32:  # to save memory
             cell, offset = cell.to(torch.int32), offset.to(dtype)
         self._pieces.append(Piece(rows, columns, cell, offset, weight))
 
@@ -128,7 +134,7 @@ class Spread:
         return charges
 
     def read(self, field: Tensor, gradient: Tensor) -> None:
-        """Write weight * field, of values (segments, points), at each score into the gradient's rows and columns."""
+        """Write weight * field at each score into the gradient; the field is given by its values (segments, points)."""
         windows = field.unfold(1, self._grid.cells, 1).transpose(0, 1).reshape(self._grid.order + 1, -1)
         coefficients = _coefficients(self._grid.order, field.device) @ windows
         for rows, columns, cell, offset, weight in self._pieces:
@@ -144,7 +150,7 @@ class Spread:
 def interact(
     grid: Grid, slope: Kernel, value: Kernel, shift: Tensor | float, q_pos: Tensor, q_neg: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return, for each segment, the value of all pairs, and the slope's sums at the points of either side.
+    """Return, for each segment, the sum of values over all pairs, and the sums of slopes at the points of either class.
 
     A pair's margin is the difference of its points plus ``shift``.
     """
@@ -159,9 +165,12 @@ def interact(
 
 @lru_cache(maxsize=16)
 def _differences(points: int, length: int, device: torch.device) -> Tensor:
-    """Return the difference of two points at each place of a circle: up to points - 1, then from 1 - points on."""
+    """Return the difference of two grid points for each place of a circular convolution.
+
+    The differences are 0 to points - 1, and at the end 1 - points to -1. Places between these two runs are not used.
+    """
     place = np.arange(length)
-    difference = np.where(place < points, place, np.maximum(place - length, 1 - points))  # between them: not used
+    difference = np.where(place < points, place, np.maximum(place - length, 1 - points))
     return torch.from_numpy(difference.astype(np.float64)).to(device)
 
 

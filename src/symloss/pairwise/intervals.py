@@ -1,8 +1,8 @@
-"""Kinks from the intervals between neighboring points: exact where scores lie so far apart that other sums cancel.
+"""Sums for kinks from the intervals between neighboring points: exact even if scores lie very far apart.
 
 With u = s - where, the sum of max(0, t - u) over all pairs is the integral over x of the share of all u below x times
-the share of all t above x. Kinks are mixed before anything is multiplied, so that far from all of them a bounded loss
-has exactly no slope.
+the share of all t above x. The shares of all kinks are added up before anything is multiplied. So a bounded loss has a
+slope of exactly zero far from its kinks.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from symloss.pairwise.problem import Sums, dropped
 
 
 class Sorted(NamedTuple):
-    """The scores of a class in increasing order, (k, n) in float64, and their shares; None is 1 / n."""
+    """The scores of a class in increasing order, (k, n) in float64, and their shares, or None if each is 1 / n."""
 
     scores: Tensor
     shares: Tensor | None
 
     def mirrored(self) -> Sorted:
-        """The same with the opposite sign."""
+        """Return the scores with the opposite sign, again in increasing order."""
         return Sorted(-self.scores.flip(1), None if self.shares is None else self.shares.flip(1))
 
     def below(self, count: Tensor) -> Tensor:
-        """The share of the first so many scores; equal shares are counts, which cancel exactly."""
+        """Return the share of the first ``count`` scores; equal shares are given as counts, which cancel exactly."""
         if self.shares is None:
             return count.double()
         return torch.cat([torch.zeros_like(self.shares[:, :1]), self.shares.cumsum(1)], 1).gather(1, count)
 
     def above(self, count: Tensor) -> Tensor:
-        """The share of all but the first so many scores."""
+        """Return the share of all scores but the first ``count``."""
         if self.shares is None:
             return (self.scores.shape[1] - count).double()
         sums = self.shares.flip(1).cumsum(1).flip(1)
@@ -42,14 +42,14 @@ class Sorted(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """The share that ``below`` and ``above`` count in."""
+        """The share that the number 1 stands for in ``below`` and ``above``."""
         return 1.0 / self.scores.shape[1] if self.shares is None else 1.0
 
 
 def by_intervals(pos: Sorted, neg: Sorted, slope: float, kinks: Sequence[Kink]) -> Sums:
-    """Return the value of a line's slope and of corners and squares, (k,), and the gradients of the squares alone.
+    """Return the value (k,) of a line through 0 plus corners and squares, and the gradients of the squares only.
 
-    Gradients are in the order of the scores.
+    The gradients are in the order of the sorted scores.
     """
     value, at_neg = _swept(pos, neg, slope, kinks)
     if not any(kink.power == 2 for kink in kinks):
@@ -60,7 +60,7 @@ def by_intervals(pos: Sorted, neg: Sorted, slope: float, kinks: Sequence[Kink]) 
 
 
 def _swept(pos: Sorted, neg: Sorted, slope: float, kinks: Sequence[Kink]) -> tuple[Tensor, Tensor]:
-    """The value, and for each negative the integral of the squares' mixed shares up to it."""
+    """Return the value, and for each negative the integral, up to it, of the shares of all squares added up."""
     wheres = [0.0, *(kink.where for kink in kinks)]
     widths, counts = _merged(pos.scores, neg.scores, wheres)
     below = [pos.below(count) for count in counts[:-1]]
@@ -80,9 +80,11 @@ def _swept(pos: Sorted, neg: Sorted, slope: float, kinks: Sequence[Kink]) -> tup
 
 
 def _merged(s: Tensor, t: Tensor, wheres: list[float]) -> tuple[Tensor, list[Tensor]]:
-    """The widths from each point of the merged axis to the next, and how many of each s - where, and of t, it counts.
+    """Merge the points s - where of every ``where``, and the points t; return widths and counts.
 
-    A point s - where is kept as two numbers, so that no digit of it is lost. The width after the last point is 0.
+    The widths are those from each point to the next, and 0 after the last. The counts say how many of the points
+    s - where, for each ``where`` in turn, and finally of the points t come up to each merged point. A point s - where
+    is kept as two numbers, so that no digit of it is lost.
     """
     shifted = [s - where for where in wheres]
     high = torch.cat([*shifted, t], 1)

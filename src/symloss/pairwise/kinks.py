@@ -1,4 +1,7 @@
-"""Piecewise polynomials: a line and kinks max(0, t - u) ** power with u = s - where, from either class in order."""
+"""The sums over all pairs for piecewise polynomials: a line plus kinks max(0, t - u) ** power, with u = s - where.
+
+Both classes are sorted. A kink is active for the pairs with t above u, and ranks say how many these are.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from symloss.pairwise.moments import polynomial
 from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
 
-_WIDE = 2.0**20  # so many kinks' widths from the center, sums of scores lose six digits of sixteen
+# At this distance from the center, in multiples of a kink's place, sums of scores lose six of their sixteen digits.
+_WIDE = 2.0**20
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -28,7 +32,7 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 
 
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """The line and all kinks, from both classes in order."""
+    """Return the sums for a line plus kinks, after sorting both classes."""
     s, t = ordered(pos), ordered(neg)
     center = 0.5 * s.middle + 0.5 * t.middle
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
@@ -37,7 +41,7 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
 
 
 def _far_apart(s: Ordered, t: Ordered, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
-    """Whether scores lie so far from their center, in multiples of a kink's place, that sums of them lose digits."""
+    """Return whether scores lie so far from their center, compared with the kinks, that their sums lose digits."""
     ends = torch.cat([side.ends for side in (s, t)], 1)
     return bool(((ends - center).abs() > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
 
@@ -45,7 +49,10 @@ def _far_apart(s: Ordered, t: Ordered, center: Tensor, kinks: tuple[Kink, ...]) 
 def _over_a_wide_range(
     s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]
 ) -> Sums:
-    """The same, slower and without cancellation: slopes and steps, which are counts, as ever; the rest by intervals."""
+    """Return the same sums more slowly, but without cancellation.
+
+    Steps, and the gradients of the line and of corners, are counts and come from ranks. The rest comes from intervals.
+    """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
     value = _from_ranks(s, t, center, (intercept,), steps)[0]
@@ -59,10 +66,11 @@ def _over_a_wide_range(
 
 
 def _from_ranks(s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """The same from the ranks of the classes in each other.
+    """Return the same sums from the rank of each score in the other class.
 
-    A sum of max(0, t - u) is homogeneous of degree 1, so its value is the gradient times (t, u); one of squares is half
-    of that. The slopes of line and corners are added up before they meet a score, so that none cancels.
+    A sum of max(0, t - u) is homogeneous of degree 1, so its value is the inner product of its gradient and (t, u). A
+    sum of squares has degree 2, so its value is half of that product. The slopes of the line and of all corners are
+    added up before they are multiplied by a score, so that no large products cancel.
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
@@ -81,7 +89,11 @@ def _from_ranks(s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...],
 
 
 class _OneSide(NamedTuple):
-    """The positives (sign 1) or the negatives (sign -1) with what they meet: the line's slope, and ranks at kinks."""
+    """The positives (sign 1) or the negatives (sign -1), with all that is needed to compute their gradient.
+
+    ``line`` is what the line adds to each slope. ``of_corners`` and ``of_squares`` are the ranks of ``own`` in the
+    other class: at ``corners``, which include steps, and at ``squares``.
+    """
 
     own: Ordered
     others: _Others
@@ -97,7 +109,7 @@ class _OneSide(NamedTuple):
         line = isinstance(self.line, Tensor) or bool(self.line)
         flat = not (line or self.squares or any(kink.power for kink in self.corners))
         gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.keys, dtype=dtype)
-        if flat and self.sign < 0:  # steps have no slope, and their value is the positives'
+        if flat and self.sign < 0:  # steps have no slope, and the positives add their value
             return gradient
         mixture = center.new_tensor(self._mixture())
         for rows, columns in blocks(self.own.keys):
@@ -118,7 +130,7 @@ class _OneSide(NamedTuple):
         return gradient
 
     def _mixture(self) -> list[list[float]]:
-        """What the share that a corner or step is active for adds to the slope; and, of the positives, to the value."""
+        """Return what turns the active share of each corner or step into slopes and, for the positives, into values."""
         slopes = [-kink.weight * kink.power for kink in self.corners]
         return [slopes, [kink.weight * kink.where**kink.power for kink in self.corners]] if self.sign > 0 else [slopes]
 
@@ -132,9 +144,12 @@ class _OneSide(NamedTuple):
         rows: slice,
         columns: slice,
     ) -> Tensor:
-        """The slopes of corners in a block; what corners and steps add to the value beside them is added."""
+        """Return the slopes of the corners in a block.
+
+        Add to the value what slope times score does not give: the steps, and the constant part of the corners.
+        """
         active = self.others.active(rank, rows, columns)
-        # Counts are mixed before they are scaled, so that equal ones cancel.
+        # Counts are added up before they are scaled, so that equal ones cancel exactly.
         slopes, *values = (mixture @ active.flatten(1)).view(-1, *x.shape)
         for part in values:
             value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=self.others.unit)
@@ -144,7 +159,7 @@ class _OneSide(NamedTuple):
     def _square(
         self, kink: Kink, twice: Tensor, value: Tensor, x: Tensor, share: Tensor | float, rows: slice
     ) -> Tensor:
-        """The slopes of a jump in curvature, in a block."""
+        """Return the slopes of one jump in curvature in a block, and add its part to the value."""
         shares, moments = self.others.met(twice, rows)
         slopes: Tensor = shares.mul_(x - self.sign * kink.where).sub_(moments).mul_(2 * kink.weight).mul_(share)
         value[rows].add_(_inner(slopes, x - kink.where if self.sign > 0 else x), alpha=0.5)
@@ -152,12 +167,12 @@ class _OneSide(NamedTuple):
 
 
 def _inner(x: Tensor, y: Tensor) -> Tensor:
-    """The inner product of each row, (k, 1)."""
+    """Return the inner product of x and y in each row, (k, 1)."""
     return torch.bmm(x[:, None], y[:, :, None])[:, 0]
 
 
 def _put_back(gradient: Tensor, index: Tensor, slopes: Tensor) -> None:
-    """Return slopes to the places that their scores came from."""
+    """Write the slopes into the gradient, at the places that their scores had before sorting."""
     slopes = slopes.to(gradient.dtype)
     if gradient.device.type == "cpu" and len(gradient) == 1:
         gradient.numpy()[0][index.numpy()[0]] = slopes.numpy()[0]  # twice as fast as scatter_
@@ -166,9 +181,11 @@ def _put_back(gradient: Tensor, index: Tensor, slopes: Tensor) -> None:
 
 
 class _Others(NamedTuple):
-    """What a point meets of the other class: of the negatives those from its rank on, of the positives those up to it.
+    """Cumulative sums over the sorted other class: they give the part of it for which a kink is active, by rank.
 
-    Sums (k, size + 1) of shares and of shares times (score - center); shares are None where they are counts.
+    For a positive, the active part is the negatives from its rank on (``from_rank`` is True). For a negative, it is the
+    positives up to its rank. ``shares`` and ``moments`` hold the sums (k, size + 1) of the shares and of share times
+    (score - center). ``shares`` is None where all shares are equal: then counting is enough.
     """
 
     shares: Tensor | None
@@ -178,7 +195,10 @@ class _Others(NamedTuple):
 
     @classmethod
     def of(cls, side: Ordered, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
-        """Add up from the end that points meet: a difference of sums an outlier would spoil."""
+        """Return the sums over one class, added up from the end where the active part begins.
+
+        The other way would need a difference of two sums, which an outlier would spoil.
+        """
 
         def running(part: Tensor) -> Tensor:
             zero = torch.zeros_like(center)
@@ -192,11 +212,14 @@ class _Others(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """The share that ``active`` counts in."""
+        """The share that the number 1 stands for in ``active``."""
         return 0.5 / self.size if self.shares is None else 0.5
 
     def active(self, rank: Rank, rows: slice, columns: slice) -> Tensor:
-        """What each point of a block meets at each kink, in units; what lies exactly at the point counts one half."""
+        """Return, for each kink and each point of a block, the share of the active part, counted in ``unit``.
+
+        Scores of the other class that lie exactly at the kink count one half.
+        """
         twice = rank.twice[:, rows, columns]
         if self.shares is None:
             return (2 * self.size - twice if self.from_rank else twice).double()
@@ -205,7 +228,10 @@ class _Others(NamedTuple):
         return shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())
 
     def met(self, twice: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-        """The share and the moment that each point meets, with some, all or none of what lies exactly at it."""
+        """Return the share and the moment of the active part, for each point of some rows.
+
+        Scores exactly at the kink may be counted or not: for a square, they add nothing. ``twice`` is as in ``Rank``.
+        """
         rank = twice >> 1
         if self.shares is None:
             shares = (self.size - rank if self.from_rank else rank).double().mul_(1 / self.size)

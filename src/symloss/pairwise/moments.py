@@ -1,4 +1,7 @@
-"""Separable losses: polynomials up to degree 2 and exponentials, from a few sums over either class, in O(n + m)."""
+"""The sums over all pairs for separable losses: polynomials up to degree 2 and exponentials.
+
+A few sums over each class are enough, so that all pairs take O(n + m).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ def mean(side: Side, center: Tensor) -> Tensor:
 
 
 def center_of(pos: Side, neg: Side) -> Tensor:
-    """Return an offset (k, 1) in float64 that makes sums of the bulk of each problem exact: the median of a sample."""
+    """Return the median of a sample of each problem's scores, (k, 1) in float64.
+
+    Subtracting it from the scores keeps the sums over most of them exact.
+    """
     sample = torch.cat([side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)], 1)
     middle = sample.shape[1] // 2
     return sample.sort(1).values[:, middle : middle + 1].double()  # median() is not deterministic on CUDA
@@ -53,9 +59,9 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
 
 
 def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
-    """Return the sums for scale * exp(-rate z), from one sum of exponentials a class.
+    """Return the sums for scale * exp(-rate z), from one sum of exponentials per class.
 
-    Each sum is relative to its largest term, and exponents are differences of two scores: outliers cost no digits.
+    Each sum is relative to its largest term, and exponents are differences of two scores, so outliers cost no digits.
     """
     rate, scale = decay.rate, decay.scale
     if _plain(pos, neg):
@@ -83,17 +89,20 @@ def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
 
 
 def _extreme(scores: Tensor, rate: float) -> Tensor:
-    """The score (k, 1) in float64 whose exp(rate * score) is the largest."""
+    """Return the score (k, 1) in float64 whose exp(rate * score) is the largest."""
     return (scores.amax(1, keepdim=True) if rate > 0 else scores.amin(1, keepdim=True)).double()
 
 
 def _plain(pos: Side, neg: Side) -> bool:
-    """Whether all scores weigh the same and fit one block: then the formulas as they stand take the fewest steps."""
+    """Return whether all scores weigh the same and fit into one block: then the plain formulas are the fastest."""
     return pos.shares is None and neg.shares is None and in_one_block(pos.scores, neg.scores)
 
 
 def _at(gap: Tensor, a: float, b: float, c: float) -> Tensor:
-    """The polynomial at the difference of the means; a square as one, so that it does not round below its least."""
+    """Return the polynomial at the difference of the means.
+
+    The square is completed, so that rounding cannot take the result below the minimum.
+    """
     return c * (gap + b / (2 * c)) ** 2 + (a - b**2 / (4 * c)) if c else a + b * gap
 
 

@@ -1,4 +1,4 @@
-"""Scores in increasing order, and where the shifted positives u = s - where fall among the negatives t."""
+"""Scores in increasing order, and the ranks of the shifted positives u = s - where among the negatives t."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Places = NDArray[np.intp]
 
-# The float64 of a float32 has so many bits to spare: they carry the place that a score came from.
+# A float32 stored as float64 leaves these bits unused: they hold the place that the score had before sorting.
 _SPARE = (1 << 29) - 1
-_MOST = 1 << 30  # scores a row: twice their number is an int32
-# Scores a chunk when two sorted rows are merged, and the length from which that beats sorting and searching plainly.
+_MOST = 1 << 30  # rows must be shorter, so that twice a number of scores fits into an int32
+# Scores per chunk when two sorted rows are merged, and the length from which this is faster than searching.
 _CHUNK, _LONG = 1 << 15, 2048
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """The scores of a class in increasing order, (k, n) in float64, their shares, and the places they came from.
+    """The scores of a class in increasing order, their shares, and the places that they had before sorting.
 
-    Without ``places``, these fill the spare bits of ``keys``. Gradients are of the scores' own ``dtype``, and ``total``
-    is the sum of the shares.
+    ``keys`` holds the scores, (k, n) in float64. If ``places`` is None, the unused bits of ``keys`` hold the places.
+    ``dtype`` is that of the scores before sorting, and of gradients. ``total`` is the sum of the shares.
     """
 
     keys: Tensor
@@ -39,29 +39,29 @@ class Ordered:
     total: Tensor | float
 
     def values(self, rows: slice, columns: slice) -> Tensor:
-        """The scores of a block."""
+        """Return the scores of a block."""
         keys = self.keys[rows, columns]
         return keys if self.places is not None else (keys.view(torch.int64) & ~_SPARE).view(torch.float64)
 
     def index(self, rows: slice, columns: slice) -> Tensor:
-        """The places that the scores of a block came from."""
+        """Return the places that the scores of a block had before sorting."""
         return (
             self.keys[rows, columns].view(torch.int64) & _SPARE if self.places is None else self.places[rows, columns]
         )
 
     def share(self, rows: slice, columns: slice) -> Tensor | float:
-        """The shares of a block, as a number where they are all the same."""
+        """Return the shares of a block, as one number if they are all equal."""
         return 1.0 / self.keys.shape[1] if self.shares is None else self.shares[rows, columns]
 
     @property
     def ends(self) -> Tensor:
-        """The lowest and the highest, (k, 2)."""
+        """The lowest and the highest score of each row, (k, 2)."""
         last = self.keys.shape[1] - 1
         return self.values(slice(None), slice(0, last + 1, max(1, last)))
 
     @property
     def middle(self) -> Tensor:
-        """The median, (k, 1)."""
+        """The median of each row, (k, 1)."""
         middle = self.keys.shape[1] // 2
         return self.values(slice(None), slice(middle, middle + 1))
 
@@ -86,11 +86,14 @@ def ordered(side: Side) -> Ordered:
 
 
 def _packed_sort(scores: Tensor) -> Tensor:
-    """One sort of plain numbers, which NumPy does with vector instructions, much faster than torch.sort."""
+    """Return the sorted scores, with their places in the unused bits.
+
+    NumPy sorts plain numbers with vector instructions, much faster than torch.sort.
+    """
     keys = torch.empty_like(scores, dtype=torch.float64)
     for rows, columns in blocks(scores):
         block = keys[rows, columns]
-        block.copy_(scores[rows, columns]).add_(0.0)  # -0 is 0
+        block.copy_(scores[rows, columns]).add_(0.0)  # turns -0 into 0
         block.view(torch.int64).bitwise_or_(torch.arange(columns.start, columns.stop, device="cpu"))
     for row in keys.view(torch.int64).numpy():
         _sort_bits(row)
@@ -98,16 +101,20 @@ def _packed_sort(scores: Tensor) -> Tensor:
 
 
 def _sort_bits(bits: NDArray[np.int64]) -> None:
-    """Sort floats by their bits, in place: 0 with a place in it is a denormal, which as a number may be flushed."""
+    """Sort floats by their bits, in place.
+
+    A score 0 with a place in its unused bits is a denormal number, which a sort of floats might treat as 0.
+    """
     bits.sort()
     negative = int(np.searchsorted(bits, 0))
-    bits[:negative] = bits[:negative][::-1].copy()  # as integers, they come in the opposite order
+    bits[:negative] = bits[:negative][::-1].copy()  # read as integers, negative floats are in the opposite order
 
 
 class Rank(NamedTuple):
-    """For each kink and point, twice the number of the other class below it, (kinks, k, n); one exactly at it is half.
+    """For each kink and point, the number of scores of the other class below the point, (kinks, k, n).
 
-    ``below`` is the number without those, kept where the other class has weights.
+    ``twice`` is two times this number, where a score exactly at the point counts one half. ``below`` does not count
+    scores exactly at the point; it is needed only where the other class has weights.
     """
 
     twice: Tensor
@@ -115,9 +122,9 @@ class Rank(NamedTuple):
 
 
 def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
-    """Count, for each ``where``, the negatives t below each s - where, and the positives s - where below each t.
+    """Return, for each ``where``, the ranks of all s - where among the negatives t, and of all t among the s - where.
 
-    The comparison is exact, also where the subtraction rounds.
+    The comparison is exact even if the subtraction is rounded.
     """
     if pos.keys.device.type == "cpu" and pos.keys.shape[1] + neg.keys.shape[1] >= _LONG:
         found = [_Counts.empty(own, other, len(wheres)) for own, other in ((pos, neg), (neg, pos))]
@@ -128,7 +135,7 @@ def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
 
 
 class _Counts(NamedTuple):
-    """The arrays of a rank: (kinks, k, n), or those of one kink and row."""
+    """The arrays of a ``Rank`` while they are filled in: all, (kinks, k, n), or those of one kink and row, (n,)."""
 
     twice: Integers
     below: Integers | None
@@ -147,7 +154,7 @@ class _Counts(NamedTuple):
 
 
 def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
-    """By binary search; a negative's rank is its place among the ranks of the positives."""
+    """Return the ranks by binary search; a negative's rank is its place among the ranks of the positives."""
     s, t = (side.values(slice(None), slice(None)).expand(len(wheres), -1, -1) for side in (pos, neg))
     t = t.contiguous()
     where = torch.tensor(wheres, dtype=s.dtype, device=s.device)[:, None, None]
@@ -162,7 +169,10 @@ def _searched(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Ra
 
 
 def _merge(pos: Ordered, neg: Ordered, where: float, row: int, found: list[_Counts]) -> bool:
-    """Fill in both ranks of one long row, merged chunk by chunk in the cache; say no where rounding decides a tie."""
+    """Fill in both ranks of one long row, and return False if rounding would decide a tie.
+
+    The row is merged in chunks that fit into the cache.
+    """
     n, m = pos.keys.shape[1], neg.keys.shape[1]
     every = slice(_CHUNK, None, _CHUNK)
     cuts = np.sort(np.concatenate([_row(pos, row, every) - where, _row(neg, row, every)]))
@@ -182,7 +192,7 @@ def _merge(pos: Ordered, neg: Ordered, where: float, row: int, found: list[_Coun
 
 
 def _places(count: int) -> Places:
-    """0, 1, 2, ..., kept, since it is needed for every chunk."""
+    """Return 0, 1, 2, ..., from a cached array, since every chunk needs it."""
     return np.arange(count) if count > 2 * _CHUNK else _many_places(2 * _CHUNK)[:count]
 
 
@@ -199,7 +209,10 @@ def _row(side: Ordered, row: int, columns: slice) -> Floats:
 
 
 def _first_from(side: Ordered, row: int, cuts: Floats, where: float) -> list[int]:
-    """Return the first place from which score - where is not below each cut: among a few, then between two of them."""
+    """Return, for each cut, the first place where score - where is not below the cut.
+
+    It is searched among every 256th score first, and then between two of these.
+    """
     step = 256
     places = []
     for cut, after in zip(
@@ -211,8 +224,11 @@ def _first_from(side: Ordered, row: int, cuts: Floats, where: float) -> list[int
 
 
 def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Places, Places], ...] | None:
-    """Return, for s and for t, how many of the other are below, and how many up to it."""
-    if not (len(s) and len(t)):  # as with kinks that few pairs are near
+    """Return, for each s - where and each t, how many of the other class are below it, and how many up to it.
+
+    Return None if rounding would decide a tie. ``tagged`` says that the values t have unused bits.
+    """
+    if not (len(s) and len(t)):  # as happens if few pairs are near the kink
         none = np.zeros(max(len(s), len(t)), np.intp)
         return (none[: len(s)],) * 2, (none[: len(t)],) * 2
     u = s - where
@@ -230,9 +246,10 @@ def _chunk(s: Floats, t: Floats, where: float, tagged: bool) -> tuple[tuple[Plac
 
 
 def _sort_tagged(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    """Merge by a plain sort: t has spare bits, so an odd number is a u. Return which are, and the values that tie.
+    """Merge u and t by a plain sort. Return which of the merged values come from u, and the values that tie.
 
-    Making a u odd moves it past no t but one that it equals; then which comes first depends on their sign.
+    The lowest bit of every t is unused and 0, and that of every u is set to 1. This moves a u past no t, except one
+    that it equals; which of the two comes first depends on their sign.
     """
     both = np.concatenate([t, u])
     bits = both.view(np.int64)
@@ -245,7 +262,7 @@ def _sort_tagged(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
 
 
 def _sort_runs(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    """The same by a stable sort, which takes linear time on two sorted runs, where t has no bit to spare."""
+    """Return the same where t has no unused bits, by a stable sort, which takes linear time on two sorted runs."""
     both = np.concatenate([t, u])
     order = both.argsort(kind="stable")
     both, from_u = both[order], order >= len(t)
@@ -253,7 +270,11 @@ def _sort_runs(u: Floats, t: Floats) -> tuple[NDArray[np.bool_], Floats]:
 
 
 def _with_ties(ranks: Places, runs: tuple[Places, Places], others: tuple[Places, Places]) -> tuple[Places, Places]:
-    """Set the ranks of the points in the runs: the other class's runs begin below them and end up to them."""
+    """Return how many of the other class are below each point, and how many up to it, corrected for ties.
+
+    Each tied value has a run of equal points in either class: ``runs`` says where those of this class start and end,
+    ``others`` where those of the other class do.
+    """
     members, sizes = _members(*runs), runs[1] - runs[0]
     below, up_to = ranks, ranks.copy()
     below[members], up_to[members] = (np.repeat(end, sizes) for end in others)

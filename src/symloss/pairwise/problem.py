@@ -1,4 +1,4 @@
-"""All pairs of k independent problems: scores, shares, and the pieces in which to work through them."""
+"""The input of sums over all pairs: scores and shares of k independent problems, and the blocks they are cut into."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Elements a step on a CPU: temporaries of this size stay in its cache, and touch no new page of memory.
+# Elements per step on a CPU: temporaries of this size stay in its cache, and use no new pages of memory.
 _BLOCK = 1 << 15
 
-Sums = tuple[Tensor, Tensor, Tensor]  # the value (k,), and its gradients (k, n) and (k, m) by pos and by neg
+Sums = tuple[Tensor, Tensor, Tensor]  # the value (k,), its gradients (k, n) and (k, m) with respect to pos and neg
 
 
 @dataclass(frozen=True)
 class Side:
-    """The scores of one class, (k, n) in float32 or float64, and each score's share of its class; None is 1 / n."""
+    """The scores of one class, (k, n) in float32 or float64, and each score's share of its class.
+
+    ``shares`` is None if each share is 1 / n.
+    """
 
     scores: Tensor
     shares: Tensor | None = None
@@ -28,57 +31,63 @@ class Side:
         return 1.0 if self.shares is None else self.shares.sum(1, keepdim=True)
 
     def some(self, rows: slice | Tensor) -> Side:
-        """Some of the problems."""
+        """Return some of the problems."""
         return Side(self.scores[rows], None if self.shares is None else self.shares[rows])
 
     def without_strays(self) -> Side:
-        """Scores without weight moved onto one that counts, where they can neither widen a range nor overflow."""
+        """Return the class with scores of weight zero moved onto one that has weight.
+
+        There they can neither widen the range of the scores nor overflow.
+        """
         if self.shares is None:
             return self
         heaviest = self.scores.gather(1, self.shares.argmax(1, keepdim=True))
         return Side(torch.where(self.shares > 0, self.scores, heaviest), self.shares)
 
     def where_counted(self, gradient: Tensor) -> Tensor:
-        """The gradient, but zero for scores without weight: zero times an infinite slope would be NaN."""
+        """Return the gradient, but zero for scores without weight: zero times an infinite slope would be NaN."""
         return gradient if self.shares is None else torch.where(self.shares > 0, gradient, 0.0)
 
     def finite_part(self) -> Side:
-        """The same with no weight on scores that are not finite, moved onto a finite one."""
+        """Return the class with scores that are not finite moved onto a finite one and given weight zero."""
         finite = self.scores.isfinite()
         some = torch.where(finite, self.scores, torch.inf).amin(1, keepdim=True).nan_to_num(posinf=0.0)
         return Side(torch.where(finite, self.scores, some), torch.where(finite, self.all_shares(), 0.0))
 
     def group(self, special: float) -> tuple[Side, Tensor]:
-        """All scores that are NaN, or a given infinity, as one point of their weight; and which they are."""
+        """Return all scores equal to ``special``, NaN or an infinity, as one point, and a mask of these scores.
+
+        The point has their total weight.
+        """
         members = self.scores.isnan() if special != special else self.scores == special
         share = (self.all_shares() * members).sum(1, keepdim=True)
         return Side(self.scores.new_full((self.scores.shape[0], 1), special), share), members
 
     def spread(self, gradient: Tensor, group: Side, members: Tensor) -> Tensor:
-        """A group's gradient (k, 1), shared among its members by their weight; zero for all others."""
+        """Return a group's gradient (k, 1), divided among its members by their weights; zero for all others."""
         shares = self.all_shares()
         counted = members & (shares > 0)
         part = gradient / torch.where(group.all_shares() > 0, group.all_shares(), 1.0) * shares
         return torch.where(counted, part, 0.0).to(gradient.dtype)
 
     def all_shares(self) -> Tensor:
-        """The shares (k, n) in float64, also where they are all the same."""
+        """Return the shares (k, n) in float64, even if they are all equal."""
         if self.shares is None:
             return torch.full_like(self.scores, 1.0 / self.scores.shape[1], dtype=torch.float64)
         return self.shares
 
     @property
     def equal_share(self) -> float:
-        """What sums of equal weights are to be multiplied by: 1 where weights are given."""
+        """The factor for sums in which every score counts 1 and not its share: 1 / n, or 1 where shares are given."""
         return 1.0 / self.scores.shape[1] if self.shares is None else 1.0
 
     def share(self, rows: slice, columns: slice) -> Tensor | float:
-        """The shares of a block, as a number where they are all the same."""
+        """Return the shares of a block, as one number if they are all equal."""
         return 1.0 / self.scores.shape[1] if self.shares is None else self.shares[rows, columns]
 
 
 def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Cut (k, n) scores into blocks of whole rows, or of parts of one row; a GPU takes all at once."""
+    """Cut (k, n) scores into blocks of whole rows, or of parts of one row; on a GPU, all scores are one block."""
     k, n = scores.shape
     if in_one_block(scores):
         if k * n:
@@ -91,11 +100,11 @@ def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
 
 
 def in_one_block(*scores: Tensor) -> bool:
-    """Whether all of these are few enough to be worked on at once."""
+    """Return whether these scores are processed at once: on a GPU always, on a CPU if they are few."""
     return scores[0].device.type != "cpu" or sum(side.numel() for side in scores) <= 2 * _BLOCK
 
 
 def dropped(s: Any, u: Any, where: Any) -> Any:
-    """Return what rounding took from u = s - where (Knuth's two-sum): s - where is u plus this."""
+    """Return the rounding error of u = s - where (Knuth's two-sum): the exact s - where is u plus this."""
     back = u - s
     return (s - (u - back)) - (where + back)

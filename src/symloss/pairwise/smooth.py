@@ -1,6 +1,7 @@
-"""Smooth kernels that approach a line on either side: all pairs through a grid, or through the lines.
+"""The sums over all pairs for smooth losses that approach a line on either side.
 
-A long axis is cut into segments that only meet their neighbors; segments without scores are left out.
+Close pairs are summed with a grid, and all others with the lines. A long range of scores is cut into segments, and
+pairs in the same or in neighboring segments are close. Segments without scores are left out.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 from symloss.pairwise.sparse import sparse
 from symloss.pairwise.tiles import tiled
 
-_SATURATION = 40.0  # exp(-40) is nothing beside 1
+_SATURATION = 40.0  # exp(-40) is negligible beside 1
 _SEPARATED = 2.0
-_REACH = 60.0  # where all margins have one sign: exp(-60) is nothing beside the smallest of them
-_LARGEST_EXPONENT = 680.0  # whose exponential is finite, with something to spare
-_FEW_PAIRS = 1 << 18  # of one row
+_REACH = 60.0  # used where all margins have one sign: exp(-60) is negligible beside the largest term
+_LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
+_FEW_PAIRS = 1 << 18  # per row; up to this many, every pair is computed
 
 
 def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
-    """Return the sums for a smooth kernel that approaches lines on either side."""
+    """Return the sums for a smooth loss that approaches a line on either side."""
     bounds = torch.cat(
         [end for side in (pos, neg) for end in (side.scores.amin(1, True), side.scores.amax(1, True))], 1
     )
@@ -42,7 +43,7 @@ def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
         wide &= tilt.rate[:, 0].cpu().numpy() == 0
     if not wide.any():
         return _on_one_grid(pos, neg, loss, structure, bounds, ends, tilt)
-    if not wide.all():  # the others need not wait for them
+    if not wide.all():  # the other rows are faster by themselves
         return _in_groups(pos, neg, loss, structure, wide)
     if pos.scores.shape[1] * neg.scores.shape[1] <= _FEW_PAIRS:
         return tiled(pos, neg, loss)
@@ -50,7 +51,7 @@ def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
 
 
 def _in_groups(pos: Side, neg: Side, loss: Loss, structure: Analytic, wide: NDArray[np.bool_]) -> Sums:
-    """Work on wide rows, then on the others."""
+    """Return the sums, computed first for wide rows and then for the others."""
     parts, order = [], []
     for group in (wide, ~wide):
         rows = torch.from_numpy(np.flatnonzero(group)).to(pos.scores.device)
@@ -70,7 +71,7 @@ def _on_one_grid(
     ends: NDArray[np.float64],
     tilt: _Tilt | None,
 ) -> Sums:
-    """Rows that fit a segment: spread both classes, let them interact, and read back."""
+    """Return the sums for rows that fit into one segment: spread both classes, convolve them, and read back."""
     near = (pos, neg)
     if tilt is not None:
         near, bounds = tilt.near(pos, neg, bounds)
@@ -98,7 +99,10 @@ def _on_one_grid(
 def _add_all(
     spread: Spread, grid: Grid, pos: Side, neg: Side, pos_low: Tensor, neg_low: Tensor, tilt: _Tilt | None
 ) -> None:
-    """Spread both classes, each from its row's lowest score: the positives' segments, then the negatives'."""
+    """Spread both classes: the segments of the positives come first, then those of the negatives.
+
+    Each segment begins at the lowest score of its row and class.
+    """
     rows, n, dtype = pos.scores.shape[0], pos.scores.shape[1], pos.scores.dtype
     first = grid.cells * torch.arange(2 * rows, device=pos_low.device)[:, None]
     if tilt is None and pos.shares is None and neg.shares is None and in_one_block(pos.scores, neg.scores):
@@ -118,11 +122,12 @@ def _add_all(
 
 @dataclass(frozen=True)
 class _Tilt:
-    """Where all margins of a row have one sign, exp(rate (z - start)) undoes the decay, so that small sums keep digits.
+    """A factor exp(rate (z - start)) that undoes the decay of the loss toward its line, so that small sums keep digits.
 
-    What remains of the kernel after its line is multiplied by it; the scores' weights by its inverse, split in two.
-    Scores beyond ``reach`` of the one nearest to the other class meet only the line. All are (k, 1); the rate is 0 in
-    rows with margins of both signs.
+    It is used in rows where all margins have one sign; in the other rows, the rate is 0. The loss minus its line is
+    multiplied by the factor. The weights are multiplied by its inverse, which splits into one part for the positive and
+    one for the negative score. Of each class, scores farther than ``reach`` from the one nearest to the other class
+    count through the line only. All tensors are (k, 1).
     """
 
     rate: Tensor
@@ -134,7 +139,10 @@ class _Tilt:
 
     @classmethod
     def of(cls, structure: Analytic, ends: NDArray[np.float64], device: torch.device) -> _Tilt | None:
-        """The tilt for rows of (lowest and highest positive, lowest and highest negative), or None for none."""
+        """Return the tilt, or None if no row needs one.
+
+        ``ends`` has one row per problem: the lowest and highest positive score, the lowest and highest negative score.
+        """
         pos_low, pos_high, neg_low, neg_high = (ends[:, end : end + 1] for end in range(4))
         right = (pos_low - neg_high > _SEPARATED / structure.right_rate).astype(np.float64)
         left = (pos_high - neg_low < -_SEPARATED / structure.left_rate).astype(np.float64)
@@ -155,7 +163,7 @@ class _Tilt:
         return cls(rate, pos_start, neg_start, intercept, slope, reach)
 
     def near(self, pos: Side, neg: Side, bounds: Tensor) -> tuple[tuple[Side, Side], Tensor]:
-        """Move scores out of reach onto its edge, and their bounds with them."""
+        """Return both classes with the scores out of reach moved to its edge, and the bounds moved in the same way."""
         sides, ends = [], []
         for side, start, sign, own in (
             (pos, self.pos_start, 1, bounds[:, :2]),
@@ -165,28 +173,28 @@ class _Tilt:
             lowest = torch.where(sign * self.rate < 0, start - self.reach, -torch.inf)
             dtype = side.scores.dtype
             sides.append(Side(side.scores.double().clamp(lowest, highest).to(dtype), side.shares))
-            ends.append(own.clamp(lowest, highest).to(dtype).double())  # rounded as the scores are
+            ends.append(own.clamp(lowest, highest).to(dtype).double())  # rounded in the same way as the scores
         return (sides[0], sides[1]), torch.cat(ends, 1)
 
     def slopes(self, function: Kernel) -> Kernel:
-        """The kernel's slope, less its line's, tilted."""
+        """Return the slope of the loss minus the slope of its line, times the factor."""
         return lambda z: (function(z) - self.slope) * self._undone(z)
 
     def values(self, function: Kernel) -> Kernel:
-        """The kernel, less its line, tilted."""
+        """Return the loss minus its line, times the factor."""
         return lambda z: (function(z) - (self.intercept + self.slope * z)) * self._undone(z)
 
     def _undone(self, z: Tensor) -> Tensor:
         return torch.exp(self.rate * (z - (self.pos_start - self.neg_start)))
 
     def weights(self, scores: Tensor, rows: slice, sign: int) -> Tensor:
-        """What the tilt does to scores of the positives (sign -1) or the negatives (sign 1)."""
+        """Return the factors for the weights of the positives (sign -1) or of the negatives (sign 1)."""
         start = (self.pos_start if sign < 0 else self.neg_start)[rows]
         return torch.exp(sign * self.rate[rows] * (scores.double() - start))
 
 
 def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """Problems whose scores span many segments, one after another."""
+    """Return the sums of problems whose scores span many segments, one problem after another."""
     parts = []
     for row in range(pos.scores.shape[0]):
         sides = pos.some(slice(row, row + 1)), neg.some(slice(row, row + 1))
@@ -197,9 +205,9 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
 
 
 def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """One problem: pairs in the same or in neighboring segments through the grid, all others through the lines.
+    """Return the sums of one problem: close pairs from the grid, all others from the lines.
 
-    The width is a power of two, so that neither a segment's number nor a place in it is rounded.
+    The width is a power of two, so that neither the number of a segment nor a place in it is rounded.
     """
     scores = torch.cat([pos.scores, neg.scores], 1).double()
     number = (scores / width).floor()
@@ -207,7 +215,8 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
     count = len(numbers)
     grid = choose(structure, width, 3 * count, scores.numel(), pos.scores)
     place = scores - number * width
-    position = (place / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))  # just below 0, rounding reaches the end
+    # A score just below 0 is rounded to the end of its segment, and must stay inside.
+    position = (place / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))
     n = pos.scores.shape[1]
     spread = Spread(grid, 2 * count, scores.device)
     for side, start, skipped in ((pos, 0, 0), (neg, n, count)):
@@ -229,11 +238,11 @@ def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: flo
 
 
 def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, neighbors: Tensor) -> Sums:
-    """The value, and the field at positives and at negatives, of pairs in the same or in neighboring segments."""
+    """Return the value, and the sums of slopes at the grid points of either class, over all close pairs."""
     value = torch.zeros((), dtype=torch.float64, device=q_pos.device)
     at_pos, at_neg = torch.zeros_like(q_pos), torch.zeros_like(q_neg)
     last = len(q_pos)
-    for step in (-1, 0, 1):  # the positive's segment less the negative's
+    for step in (-1, 0, 1):  # the positive's segment minus the negative's
         p = slice(max(step, 0), last + min(step, 0))
         q = slice(max(-step, 0), last + min(-step, 0))
         weight = neighbors if step else 1.0
@@ -245,7 +254,7 @@ def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, ne
 
 
 class _Segments(NamedTuple):
-    """The scores of a class by segments: their share, and their share times their place in the segment."""
+    """For each segment, sums over the scores of one class: of their shares, and of share times place in the segment."""
 
     share: Tensor
     moment: Tensor
@@ -257,14 +266,14 @@ class _Segments(NamedTuple):
 
 
 def _far(structure: Analytic, pos: _Segments, neg: _Segments, steps: Tensor, near: Tensor) -> Sums:
-    """The same of all other pairs, whose margins are so large that the kernel is a line.
+    """Return the same over all other pairs, whose margins are so large that the loss is a line.
 
-    ``steps`` are the distances from each segment to the next, and ``near`` those between neighbors, else 0.
+    ``steps`` holds the distance from each segment to the next. ``near`` is the same for neighbors, and 0 otherwise.
     """
     linked = (near > 0).double()
 
     def below(x: Tensor, links: Tensor = linked) -> Tensor:
-        """The sum over segments below, but not next to, each."""
+        """Return, for each segment, the sum over all lower segments but its neighbor."""
         total = x.cumsum(0) - x
         total[1:] -= links * x[:-1]
         return total
@@ -273,9 +282,9 @@ def _far(structure: Analytic, pos: _Segments, neg: _Segments, steps: Tensor, nea
         return below(x.flip(0), linked.flip(0)).flip(0)
 
     def apart(low: _Segments, high: _Segments) -> tuple[Tensor, Tensor]:
-        """The share of pairs with one score in a segment below the other's, and the sum of their distances.
+        """Return the share of pairs whose ``low`` score lies in a lower segment, and the sum of share times distance.
 
-        A distance is a sum of steps, so no large numbers cancel.
+        Neighboring segments are left out. A distance is a sum of steps, so no large numbers cancel.
         """
         across = low.share.cumsum(0)[:-1] * high.share.flip(0).cumsum(0).flip(0)[1:]
         distance = (steps * across).sum() - (near * low.share[:-1] * high.share[1:]).sum()

@@ -1,4 +1,7 @@
-"""Scores so far apart that few pairs are close: those one by one, all others through the kernel's lines."""
+"""The sums over all pairs for smooth losses, where scores are so far apart that few pairs are close.
+
+Close pairs are computed one by one, and all others from the lines that the loss approaches.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from torch import Tensor
 from symloss.losses import Analytic, Loss
 from symloss.pairwise.problem import Side, Sums
 
-# Beyond exp(-745) a kernel is its line to the last bit; where too many pairs are closer than that, exp(-40) must do.
+# Beyond a decay of exp(-745), a loss equals its line to the last bit. If too many pairs are closer, exp(-40) must do.
 _DECAYS = (745.0, 40.0)
 _PAIRS_A_SCORE = 64
 _PAIRS_A_STEP = 1 << 20
@@ -35,7 +38,7 @@ def sparse(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums | None
         of_t, distance = _beyond(t, v, s, bound) if below else _beyond(-t.flip(0), v.flip(0), -s, len(t) - bound)
         value = value + (w * (intercept * of_t + (slope if below else -slope) * distance)).sum()
         grad_pos += slope * w * of_t
-        # A negative meets the positives whose bound lies beyond it.
+        # The pairs of a negative are those with positives whose bound lies beyond it.
         bounds = t.new_zeros(len(t) + 1).index_add_(0, bound, w)
         grad_neg -= slope * v * (bounds.flip(0).cumsum(0).flip(0)[1:] if below else bounds.cumsum(0)[:-1])
     back = torch.empty_like(grad_neg).index_copy_(0, order, grad_neg)
@@ -45,7 +48,7 @@ def sparse(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums | None
 def _close_pairs(
     s: Tensor, t: Tensor, w: Tensor, v: Tensor, first: Tensor, last: Tensor, loss: Loss, step: int
 ) -> Sums:
-    """The pairs of each s with t[first:last], ``step`` scores at a time."""
+    """Return the sums over the pairs of each s with t[first:last], for ``step`` values of s at a time."""
     value, grad_pos, grad_neg = s.new_zeros(()), torch.zeros_like(s), torch.zeros_like(t)
     for start in range(0, len(s), step):
         here = torch.arange(start, min(start + step, len(s)), device=s.device)
@@ -61,9 +64,13 @@ def _close_pairs(
 
 
 def _beyond(t: Tensor, v: Tensor, s: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
-    """The share of t[:bound], and the sum of share times distance from there up to each s: terms of one sign."""
+    """Return, for each s, the share of t[:bound], and the sum of share times distance from there up to s.
+
+    All terms have one sign, so that none cancel.
+    """
     zero = v.new_zeros(1)
     share = torch.cat([zero, v.cumsum(0)])
-    from_last = torch.cat([zero, zero, (t.diff() * share[1:-1]).cumsum(0)])  # to the last t before each bound
+    # Share times distance, up to the last t before each bound.
+    from_last = torch.cat([zero, zero, (t.diff() * share[1:-1]).cumsum(0)])
     last = t[(bound - 1).clamp(min=0)]
     return share[bound], from_last[bound] + share[bound] * (s - last)

@@ -1,4 +1,4 @@
-"""Exact tiles: every pair of a tile at once, one tile after another, for any loss in O(n + m) memory."""
+"""The sums over all pairs for any loss: one tile of pairs after another, so that O(n + m) memory is enough."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch import Tensor
 from symloss.losses import Loss, Piecewise
 from symloss.pairwise.problem import Side, Sums
 
-# Pairs a tile: small enough for a CPU's cache, large enough to hide a GPU's launches.
+# Pairs per tile: small enough for a CPU's cache, large enough to hide the time of a GPU's launches.
 _PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
 
 
 def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
-    """Return the sums (...), (..., n) and (..., m) in float64 for scores of equal weight: what counts is overhead."""
+    """Return the sums (...), (..., n) and (..., m) in float64 for scores of equal weight, with little overhead."""
     z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
     pairs = pos.shape[-1] * neg.shape[-1]
     values, slopes = loss.value_and_slope(z)
@@ -25,7 +25,10 @@ def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
 def weighted_tile(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss
 ) -> Sums | None:
-    """The same with shares; None where a loss is not finite, for which a weight of zero would have to count."""
+    """Return the same sums with shares, or None if they are not finite.
+
+    An infinite loss times a weight of zero gives NaN here, where it should count for nothing.
+    """
     w, v = (
         scores.new_full((scores.shape[-1],), 1 / scores.shape[-1], dtype=torch.float64) if share is None else share
         for scores, share in ((pos, pos_share), (neg, neg_share))
@@ -40,7 +43,7 @@ def weighted_tile(
 
 
 def kinked_tile(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums:
-    """The same for a line and kinks, where the scores are finite: slopes are counted by signs."""
+    """Return the same sums for a line plus kinks and finite scores of equal weight; slopes are counted by signs."""
     z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
     n, m = z.shape[-2:]
     slope = (*structure.coefficients, 0.0, 0.0)[1]

@@ -27,18 +27,18 @@ from symloss.theory.three_points import three_points
 
 _TOLERANCE = 1e-9
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
-# Dense, and close to 1/2 and to the ends, where a loss may lose its sense of direction.
+# Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
 _ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
 _ETAS = _ETAS[_ETAS != 0.5]
 _UPPER = _ETAS[_ETAS > 0.5]
 
 
 def analyze(loss: LossLike) -> Report:
-    """Check what a loss satisfies, built in or a user's own, and say why.
+    """Return a report on the properties of a loss, built in or a user's own, with the reason for each verdict.
 
-    Everything is checked on the loss's values in float64, at some 3,000 margins up to 1e12 times the loss's own unit of
-    length; what the loss claims of itself is compared with the outcome and never believed. A loss that is NaN
-    somewhere, whose limits cannot be read off, or that varies less than its values are rounded, gets "cannot tell".
+    Everything is checked on the loss's values in float64, at about 3,000 margins up to 1e12 times the loss's own unit
+    of length. The loss's claims about itself are compared with what is found, and never trusted. The verdict is "cannot
+    tell" if the loss is NaN somewhere, if its limits cannot be found, or if it varies less than its values are rounded.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ def analyze(loss: LossLike) -> Report:
     >>> print(analyze("hinge").auc_consistent.reason)
     on three points, scores that do not rank by eta minimize the pairwise risk
     """
-    from symloss.threads import one_thread  # needs threadpoolctl, which importing symloss does not
+    from symloss.threads import one_thread  # needs threadpoolctl; importing symloss must not need it
 
-    with one_thread():  # some thousand operations of some thousand numbers each
+    with one_thread():  # thousands of operations, on a few thousand numbers each
         return _Analysis(get_loss(loss)).report()
 
 
 def symmetry(loss: Loss) -> tuple[float | None, Verdict]:
-    """Return K where l(z) + l(-z) = K for all z, else None, and the verdict behind it.
+    """Return K if l(z) + l(-z) = K for all z, else None; and the verdict on which this is based.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class _Analysis:
         self.values = self.function(self.margins)
         self.near = np.abs(self.margins) <= 10 * self.unit
         self.scale = float(np.ptp(self.values[self.near]))
-        self.at_zero = float(self.function(np.zeros(1))[0]) + 0.0  # no negative zero
+        self.at_zero = float(self.function(np.zeros(1))[0]) + 0.0  # turns -0 into 0
 
     def report(self) -> Report:
         unknown = np.isnan(self.values) | (np.isinf(self.values) & self.near)
@@ -127,14 +127,14 @@ class _Analysis:
         )
 
     def _asymmetric(self, z: Array) -> NDArray[np.bool_]:
-        """Where l(z) + l(-z) differs from 2 l(0) by more than rounding."""
+        """Return where l(z) + l(-z) differs from 2 l(0) by more than rounding."""
         there, back = self.function(z), self.function(-z)
         with np.errstate(invalid="ignore"):
             size = self._rounding(there, back)
             return ~(np.abs(there + back - 2 * self.at_zero) <= size) | np.isinf(size)
 
     def _rounding(self, *values: Array) -> Array:
-        """What a sum of values may be off by: a billionth of the loss's range, and the values' own rounding."""
+        """Return the allowed error of a sum of values: a billionth of the loss's range, and the values' rounding."""
         size: Array = np.full((), _TOLERANCE * self.scale)
         for value in values:
             size = size + _ROUNDING * np.abs(value)
@@ -169,7 +169,7 @@ class _Analysis:
         for _ in range(50):
             middle = (low + high) / 2
             low, high = (low, middle) if self._asymmetric(np.array([middle]))[0] else (middle, high)
-        # A sum that bends smoothly at 0 leaves 2 l(0) only beyond rounding: that is no interval.
+        # If l(z) + l(-z) bends smoothly at 0, it equals 2 l(0) close to 0 by rounding alone: that is no interval.
         return float(f"{low:.7g}") if low > 1e-2 * self.unit else 0.0
 
     @cached_property
@@ -183,7 +183,8 @@ class _Analysis:
         with np.errstate(invalid="ignore"):
             excess = middle - (values[:, None] + values) / 2
             far = self.unit + np.abs(grid)[:, None] + np.abs(grid)
-            excess = np.where(excess > self._rounding(values[:, None], values), excess, 0.0) / far  # a near witness
+            # Divided by the distance, so that the witness is near 0.
+            excess = np.where(excess > self._rounding(values[:, None], values), excess, 0.0) / far
         if not excess.any():
             return Verdict("yes", f"no chord lies below the loss, for {len(grid) ** 2:,} chords")
         i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
@@ -314,7 +315,7 @@ class _Analysis:
 
     @cached_property
     def _minimizers(self) -> Array:
-        """f* at the etas above 1/2; the conditional risk mirrors it below."""
+        """f* at the values of eta above 1/2; those below 1/2 mirror them."""
         return minimizers(self.loss, _UPPER)
 
     @cached_property
@@ -351,7 +352,7 @@ class _Analysis:
 
     @cached_property
     def link(self) -> str | None:
-        """The formula of f* that the loss claims, where it holds."""
+        """The formula of f* that the loss claims, or None if the claim is wrong."""
         claims = self.loss.properties
         return claims.minimizer.formula if claims and not self._wrong_minimizer(claims) else None
 
@@ -407,8 +408,8 @@ class _Analysis:
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps: every gap between probes bisected toward where the slope changes more."""
-        offset = 0.00314 * self.unit  # off the round numbers, where corners like to be
+        """Margins at which the slope jumps: gaps between probes are bisected toward the larger change of slope."""
+        offset = 0.00314 * self.unit  # away from round numbers, where corners often are
         grid = self.margins[np.abs(self.margins) <= 1e3 * self.unit] + offset
         low, high = grid[:-1], grid[1:]
         for _ in range(50):

@@ -21,9 +21,9 @@ from symloss.losses import Loss, LossLike, get_loss
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 
-_SETTLED = 1e-9  # of the loss's range: what still moves at 1e12 units less than this is a limit
+_SETTLED = 1e-9  # of the loss's range: a value that changes by less than this near 1e12 units is a limit
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
-_FAR: Array = np.geomspace(1e4, 1e12, 9)  # in units: where limits are read off
+_FAR: Array = np.geomspace(1e4, 1e12, 9)  # in units: the margins at which limits are found
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Infimum:
 
     Examples
     --------
-    >>> Infimum(value=0.0, at=math.inf)
-    Infimum(value=0.0, at=inf)
+    >>> conditional_infima("sigmoid", 0.75)[0]
+    Infimum(value=0.25, at=inf)
     """
 
     value: float
@@ -51,7 +51,7 @@ def as_function(loss: Loss) -> Function:
 
     def function(z: Array) -> Array:
         with torch.no_grad():
-            # Not loss(...): what records a gradient costs more than the values.
+            # Not loss(...): recording a gradient costs more than computing the values.
             values: Array = loss.checked_value(torch.from_numpy(np.array(z, dtype=np.float64))).numpy()
         return values
 
@@ -59,7 +59,7 @@ def as_function(loss: Loss) -> Function:
 
 
 def unit(function: Function) -> float:
-    """Return the margin from which a loss is no longer a line through l(0): its own unit of length, 1 if it has none.
+    """Return a loss's own unit of length: the margin from which it is no longer a line through l(0), or 1 if none is.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def unit(function: Function) -> float:
     with np.errstate(all="ignore"):
         there, back, middle = function(z), function(-z), float(function(np.zeros(1))[0])
         odd, even = there - back, there + back - 2 * middle
-        # Below, rounding hides both parts; quotients of what it hides mean nothing.
+        # At smaller margins, rounding hides both parts, and quotients of hidden parts mean nothing.
         seen = np.abs(odd) > 1e6 * _ROUNDING * (np.abs(there) + np.abs(back) + abs(middle))
         start = int(np.argmax(seen))
         bent = np.abs(odd / z - odd[start] / z[start]) > 0.1 * np.abs(odd[start] / z[start])
@@ -109,11 +109,11 @@ def infima(loss: Loss, etas: Array, side: int, sign: int = 1) -> tuple[Array, Ar
     length = unit(function)
 
     def risk(z: Array) -> Array:
-        """The conditional risks, (etas, margins)."""
+        """Return the conditional risks, (etas, margins)."""
         there, back = function(z), function(-z)
         with np.errstate(invalid="ignore", over="ignore"):
             total = etas[:, None] * there + (1 - etas)[:, None] * back
-        only = np.where(etas[:, None] == 1, there, back)  # zero times infinity
+        only = np.where(etas[:, None] == 1, there, back)  # avoids zero times infinity
         return sign * np.where((etas[:, None] == 1) | (etas[:, None] == 0), only, total)
 
     with np.errstate(invalid="ignore", over="ignore"):
@@ -121,10 +121,11 @@ def infima(loss: Loss, etas: Array, side: int, sign: int = 1) -> tuple[Array, Ar
 
 
 def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Array]:
+    """Return the infimum of each risk, and where it is attained; ``direction`` is plus or minus the loss's unit."""
     values, tail = risk(margins), risk(direction * _FAR)
     near = values[:, np.abs(margins) <= 10 * abs(direction)]
     spread = np.where(np.isfinite(near), near, -np.inf).max(1) - np.where(np.isfinite(near), near, np.inf).min(1)
-    drops = np.nan_to_num(-np.diff(tail), nan=0.0)  # infinity less infinity: no drop
+    drops = np.nan_to_num(-np.diff(tail), nan=0.0)  # infinity minus infinity is no drop
     settled = _SETTLED * spread
     moving = (drops[:, -1] > settled) | ((drops.max(1) > settled) & (drops[:, -1] < -settled))
     endless = moving & (drops.min(1) > 0) & (drops[:, -1] > drops[:, 0] / 2)
@@ -136,7 +137,7 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
         (limit <= lowest + close) & _only_approached(values, margins, np.minimum(lowest, limit))
     )
     one = np.sign(direction)
-    at = np.where(best == 0, one, at)  # lowest all the way to 0: name 1
+    at = np.where(best == 0, one, at)  # the risk is as low at all margins down to 0: report 1 or -1
     value = np.where(approached, np.minimum(lowest, limit), lowest)
     value, at = np.where(endless, -np.inf, value), np.where(approached | endless, one * np.inf, at)
     unknown = np.isnan(values).any(1) | np.isnan(tail).any(1) | (moving & ~endless)
@@ -144,7 +145,7 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
 
 
 def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Search between the neighbors of each lowest probe, by golden sections, for all etas at once."""
+    """Return where each risk is lowest and its value there, by golden-section search around the lowest probe."""
     ratio = (math.sqrt(5) - 1) / 2
     at = margins[best].astype(np.float64)
     lowest = np.diagonal(risk(at)).copy()
@@ -159,7 +160,7 @@ def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Ar
             better = value < lowest
             at, lowest = np.where(better, point, at), np.where(better, value, lowest)
         low, high = np.where(at_left < at_right, low, left), np.where(at_left < at_right, right, high)
-    # On a flat bottom, the end nearest to 0.
+    # If the lowest part is flat, take its end nearest to 0.
     outer = np.minimum(best + 1, len(margins) - 1)
     flat = np.diagonal(risk(margins[outer])) <= lowest
     low, high = margins[np.maximum(best - 1, 0)].astype(np.float64), at
@@ -172,7 +173,10 @@ def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Ar
 
 
 def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.bool_]:
-    """Whether the way to within 1e-9 of the limit keeps growing, as in an asymptote, rather than settling."""
+    """Return whether the limit is only approached, as by an asymptote, and never reached.
+
+    In that case, the margins needed to come within 1e-3, 1e-6 and 1e-9 of the limit keep growing.
+    """
     height = values[:, 0] - limit
     first = [
         np.abs(margins[np.argmax(values <= (limit + share * height)[:, None], axis=1)]) for share in (1e-3, 1e-6, 1e-9)
@@ -198,7 +202,9 @@ def conditional_risk(loss: LossLike, eta: float, margins: Any) -> Array:
 
 
 def conditional_infima(loss: LossLike, eta: float) -> tuple[Infimum, Infimum]:
-    """Return H(eta), over all scores, and H⁻(eta), over the scores of the wrong sign and 0 (Bartlett et al., 2006).
+    """Return the infima of the conditional risk: H(eta) over all scores, H⁻(eta) over 0 and scores of the wrong sign.
+
+    The names are those of Bartlett et al. (2006).
 
     Examples
     --------
@@ -211,7 +217,7 @@ def conditional_infima(loss: LossLike, eta: float) -> tuple[Infimum, Infimum]:
 
 
 def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
-    """Return H and its minimizers, H⁻ and its minimizers, for many eta at once.
+    """Return H and its minimizers, then H⁻ and its minimizers, for many values of eta at once.
 
     Examples
     --------
@@ -225,7 +231,7 @@ def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
     upper = etas >= 0.5
     right, right_at = (np.where(upper, p, n) for p, n in zip(positive, negative, strict=True))
     wrong, wrong_at = (np.where(upper, n, p) for p, n in zip(positive, negative, strict=True))
-    below = ~(wrong >= at_zero)  # NaN stays
+    below = ~(wrong >= at_zero)  # keeps NaN
     wrong, wrong_at = np.where(below, wrong, at_zero), np.where(below, wrong_at, 0.0)
     lower = ~(right >= wrong)
     return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
@@ -243,7 +249,7 @@ def minimizer(loss: LossLike, eta: float) -> float:
 
 
 def minimizers(loss: Loss, etas: Array) -> Array:
-    """Return f* at many eta; 0 at eta = 1/2.
+    """Return f* at many values of eta; it is 0 at eta = 1/2.
 
     Examples
     --------
@@ -254,10 +260,10 @@ def minimizers(loss: Loss, etas: Array) -> Array:
 
 
 def psi_transform(loss: LossLike, theta: Any) -> Array:
-    """Return psi(theta), with psi(R01 - R01*) <= R_l - R_l*: the convex hull of H⁻ - H at (1 + theta) / 2.
+    """Return psi(theta), the convex hull of H⁻ - H at (1 + theta) / 2, for which psi(R01 - R01*) <= R_l - R_l*.
 
-    For a symmetric loss psi is the line [inf over a <= 0 of l - inf over a > 0 of l] theta (theorem 7). It is infinite
-    where H is.
+    For a symmetric loss psi is the line [(inf over a <= 0 of l) - (inf over a > 0 of l)] theta (theorem 7). psi is
+    infinite where H is infinite.
 
     Examples
     --------

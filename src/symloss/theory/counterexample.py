@@ -35,7 +35,7 @@ class CounterexampleLoss(Loss):
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """The two margins that differ from all others."""
+        """The two margins at which the loss is not 1/2."""
         return (-1.0, 1.0)
 
     def value(self, z: Tensor) -> Tensor:
@@ -64,7 +64,9 @@ class PairRow:
 
 @dataclass(frozen=True)
 class Proposition10:
-    """The table of six pairs and the four scores, lower is better: g_2 ranks by eta and is beaten.
+    """The table of six pairs, and one score for each of the scoring functions g_1 to g_4.
+
+    A lower score is better. g_2 ranks by eta, but g_1 and g_4 have lower scores.
 
     Examples
     --------

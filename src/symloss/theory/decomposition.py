@@ -19,7 +19,7 @@ Side = tuple[Tensor, Tensor]  # the scores of a class and their probabilities, i
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Corrupted risk = scale * clean risk + excess terms.
+    """A corrupted risk, written as scale * clean risk + excess terms.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Decomposition:
     scale : float
         pi - pi'.
     excess_terms : dict of str to float
-        The theorem's excess terms, by what they compare.
+        The theorem's excess terms, named by the classes that they involve.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Decomposition:
 def ber_decomposition(
     loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float, pos_weight: Any = None, neg_weight: Any = None
 ) -> Decomposition:
-    """Return theorem 3 on the clean scores ``pos`` and ``neg``, each term by itself.
+    """Return the terms of theorem 3, each computed by itself from the clean scores ``pos`` and ``neg``.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def ber_decomposition(
     pos, neg : array of scores
         A sample of either class, or the support of its distribution.
     pi, pi_prime : float
-        Share of clean positives among the corrupted positives and negatives.
+        Share of clean positives among the corrupted positives and among the corrupted negatives.
     pos_weight, neg_weight : array, optional
         The probabilities of a discrete distribution on ``pos`` and ``neg``; uniform by default.
 
@@ -94,10 +94,10 @@ def ber_decomposition(
 def auc_decomposition(
     loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float, pos_weight: Any = None, neg_weight: Any = None
 ) -> Decomposition:
-    """Return theorem 1 on the clean scores ``pos`` and ``neg``, each term by itself.
+    """Return the terms of theorem 1, each computed by itself from the clean scores ``pos`` and ``neg``.
 
-    Parameters are those of ``ber_decomposition``. Expectations over two points of one class draw them independently, so
-    a point also meets itself.
+    Parameters are those of ``ber_decomposition``. In an expectation over two points of one class, the points are drawn
+    independently, so a point is also paired with itself.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def auc_decomposition(
 
 
 def ber_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float) -> Decomposition:
-    """Return corollary 4: theorem 3 for a symmetric loss, whose only excess term is K (1 - pi + pi') / 2.
+    """Return the terms of corollary 4, theorem 3 for a symmetric loss: the only excess term is K (1 - pi + pi') / 2.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def ber_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float
 
 
 def auc_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float) -> Decomposition:
-    """Return corollary 2: theorem 1 for a symmetric loss, whose only excess term is K (1 - pi + pi') / 2.
+    """Return the terms of corollary 2, theorem 1 for a symmetric loss: the only excess term is K (1 - pi + pi') / 2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an analysis says: verdicts with their reasons, and the report that holds them."""
+"""The result of an analysis: verdicts with their reasons, and the report that holds them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = Literal["yes", "no", "cannot tell"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """An answer, the reason for it, and a witness where the answer is no. It is true if the answer is yes.
+    """An answer, the reason for it, and a witness where the answer is no; as a bool, it is True for yes.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class Report:
     symmetric_interval : tuple of float
         The largest interval around 0 on which l(z) + l(-z) is constant.
     excess_risk_constant : float or None
-        inf over a <= 0 of l - inf over a > 0 of l (theorem 7), for a calibrated symmetric loss.
+        (inf over a <= 0 of l) - (inf over a > 0 of l) (theorem 7), for a calibrated symmetric loss.
     M : float or None
-        The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* is no such
-        sign.
+        The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* does not
+        have this form.
     link : str or None
-        The formula of f* that the loss claims, if it holds.
+        The formula of f* that the loss claims, or None if the claim is wrong.
     disagreements : tuple of str
         Claims of ``loss.properties`` that the checks contradict.
 
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def minimizer_formula(self) -> str:
-        """f*(eta) in words: theorem 8's form, the loss's own claim, or values found numerically."""
+        """f*(eta) as text: the form of theorem 8, the formula that the loss claims, or values found numerically."""
         if self.M is not None:
             return "M sign(eta - 0.5), " + ("M unbounded" if math.isinf(self.M) else f"M = {self.M:g}")
         if self.link is not None:

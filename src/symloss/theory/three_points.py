@@ -1,4 +1,4 @@
-"""AUC-consistency put to the test on three points: whether a wrong or tied ranking minimizes the pairwise risk."""
+"""A test of AUC-consistency on three points: whether a wrong or tied ranking minimizes the pairwise risk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from symloss.losses import LossLike, get_loss
 from symloss.theory.conditional import Array, Function, as_function
 
-# eta of the three points; between them these show the inconsistency of every piecewise linear loss we know.
+# Values of eta at the three points. Together, they show the inconsistency of every inconsistent piecewise linear loss
+# that we know.
 _TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
 
 
@@ -23,9 +24,9 @@ class ThreePoints:
     eta : tuple of float
         Class probabilities of the points, decreasing.
     scores : tuple of float
-        The scores: tied, or in another order.
+        Scores that are tied, or in another order than eta.
     risk : float
-        Their pairwise risk, the lowest.
+        The pairwise risk of these scores, which is the lowest.
 
     Examples
     --------
@@ -42,8 +43,9 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     """Return three points on which scores that do not rank by eta minimize the pairwise risk, or None.
 
     The loss must be linear between its breakpoints. Its pairwise risk is then linear between the lines on which a score
-    difference is a breakpoint, so the corners of these regions hold the minimum, and there are few of them. The scores
-    are returned if they beat every corner that ranks by eta; rankings elsewhere can approach their risk, not go below.
+    difference is a breakpoint, so the minimum is at a corner of these regions, and there are few corners. A corner that
+    does not rank by eta is returned if its risk is below that of every corner that does. Scores between the corners
+    that rank by eta can then approach its risk, but not go below it.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     marks = _distances(loss.breakpoints, breakpoints or ())
     if not marks or not _linear_between(function, marks):
         return None
-    far = max(marks) or 1.0  # stands for a direction where 0 is the only mark
+    far = max(marks) or 1.0  # if 0 is the only mark, any distance will do
     signed = {0.0, far, -far, *marks, *(-mark for mark in marks)}
     gaps = np.array(sorted({a + b for a in signed for b in signed} | {(a + b) / 2 for a in signed for b in signed}))
     first, second = (axis.ravel() for axis in np.meshgrid(gaps, gaps))
@@ -80,7 +82,10 @@ def _pairwise_risk(function: Function, eta: tuple[float, float, float], first: A
 
 
 def _distances(declared: tuple[float, ...], found: tuple[float, ...]) -> set[float]:
-    """The distances of the breakpoints from 0; one that was found may be a declared one with rounding."""
+    """Return the distances of the breakpoints from 0.
+
+    A breakpoint that was found is left out if it equals a declared one up to rounding.
+    """
     marks = {abs(mark) for mark in declared}
     return marks | {abs(mark) for mark in found if all(abs(abs(mark) - other) > 1e-8 * other for other in marks)}
 
