@@ -40,7 +40,7 @@ def unpack(
             packed = member.endswith(".Z")
             accept(name, io.BytesIO(decompress_lzw(stream.read(limit), limit)) if packed else stream)
     except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise ValueError(f"{filename} is no whole archive: {error}") from error
+        raise ValueError(f"{filename} is not a complete archive: {error}") from error
 
 
 def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iterator[tuple[str, str, IO[bytes]]]:
