@@ -228,7 +228,7 @@ def benchmark(device: str, large: int, out: Path | None) -> None:
 
     n = large // 100 if large == 1_000_000 else 2_000
     found = against_the_matrix(n, 2, device, peers=True)
-    print(f"\nn = m = {n}, times faster than the matrix (LibAUC and tiles as well)")
+    print(f"\nn = m = {n}, how many times faster symloss is than each of the others")
     for row in found:
         if row.who == "symloss":
             others = {other.who: other.seconds / row.seconds for other in found if other.loss == row.loss}
