@@ -1,31 +1,31 @@
-# Every target sets up what it needs in .venv, pinned by constraints.txt.
+# Every target installs what it needs into .venv, in the versions that constraints.txt fixes.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# One process for every core, at most eight, each with one thread unless OMP_NUM_THREADS says otherwise.
+# One process per core, but at most eight; each has one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
-# Where numbers meet: what the settings below could change. PyTorch's compiler fails under the first of them.
+# Tests of numbers, which the settings of test-processors could change. PyTorch's compiler fails under the first one.
 NUMERICAL = -m "not gpu and not browser" --deselect=tests/test_risks.py::test_under_inductor tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
   tests/test_boosting.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py tests/test_models.py \
   tests/test_pairwise.py tests/test_risks.py tests/test_theory.py tests/paper/test_training.py src
-# NumPy's names for the instructions of AVX-512, where it has code for them.
+# NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 
 .PHONY: demo test test-processors test-pages test-clusters test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo   Table 1, an analysis, two trainings, and two data sets of the paper's experiments with their page (into demo/)"
-	@echo "make test   the tests        make test-processors  those of numbers, rounded as other processors do"
-	@echo "                             make test-pages       those that open pages in Chromium"
-	@echo "                             make test-clusters    those that kill workers of Dask and Ray"
-	@echo "                             make test-gpu         those that need a CUDA device"
+	@echo "make demo   Table 1, an analysis of a loss, two trainings, and the paper's experiments on two data sets (into demo/)"
+	@echo "make test   the tests        make test-processors  tests of numbers, rounded as on other processors"
+	@echo "                             make test-pages       tests that open pages in Chromium"
+	@echo "                             make test-clusters    tests that kill workers of Dask and Ray"
+	@echo "                             make test-gpu         tests that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
-	@echo "make dist   wheel and sdist, tried in an empty environment without extras and with all"
-	@echo "make clean  remove everything made here"
+	@echo "make dist   wheel and sdist, tested in a new environment without extras and with all of them"
+	@echo "make clean  remove everything that make has created"
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, a minute or two)"
@@ -55,7 +55,7 @@ demo: $(VENV)/.core
 test: $(VENV)/.test
 	$(PYTEST) -m "not gpu and not cluster and not browser"
 
-# Each line lets PyTorch, MKL, oneDNN, NumPy and OpenBLAS use the instructions of another processor, of the x86 family.
+# Each of the first three lines makes PyTorch, MKL, oneDNN, NumPy or OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test
 	ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE $(PYTEST) $(NUMERICAL)
 	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NUMERICAL)

@@ -1,9 +1,10 @@
-"""What bfloat16 kernels change against float32 by plain PyTorch, on a GPU: final scores from the same draws, paired.
+"""Compare final scores of training by bfloat16 kernels and by plain PyTorch in float32, on a GPU, on the same draws.
 
     SYMLOSS_DATA=FOLDER python benchmarks/bfloat16.py [--trials 5] [--out FOLDER]
 
-CIFAR-10's airplanes against horses and MNIST, both at (0.65, 0.45). Draws, initial weights, batches and dropout of a
-trial are the same; what rounding changes grows over the epochs, so that the difference of a trial is chance as well.
+The data are CIFAR-10's airplanes against horses, and MNIST, both at (0.65, 0.45). In a trial, both have the same draws,
+initial weights, batches and dropout. But small differences by rounding grow over the epochs, so the difference of the
+scores in one trial is partly chance.
 """
 
 import argparse

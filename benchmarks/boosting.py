@@ -1,10 +1,11 @@
-"""A round of LightGBM and of XGBoost on a million rows: symloss's risks beside the built-in binary objective.
+"""Time rounds of LightGBM and XGBoost on a million rows: symloss's risks against the built-in binary objective.
 
     python benchmarks/boosting.py [--rows N] [--threads K ...] [--out FOLDER]
 
-All objectives take their rounds in turn, on the same data and the same threads. ``--out`` writes boosting.csv and
-boosting.md: seconds a round (medians) and their ratios to the built-in objective's in the same turn. On one thread
-these are seconds of the processor, which others on the machine do not lengthen; on more, seconds of the clock.
+All objectives take their rounds in turn, on the same data and with the same number of threads. ``--out`` writes
+boosting.csv and boosting.md: median seconds per round, and median ratios to the built-in objective in the same turn.
+On one thread the seconds are CPU time, which other programs on the machine do not lengthen; on more threads they are
+wall-clock time.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def data(rows):
 
 
 def lightgbm_rounds(X, y, threads):
-    """Return a function for every objective that takes its next round."""
+    """Return one function per objective; each call of it runs the next round."""
     settings = {"num_threads": threads, "verbose": -1}
     dataset = lightgbm.Dataset(X, y, params=settings).construct()
     rounds = {BUILT_IN: lightgbm.Booster({**settings, "objective": "binary"}, dataset).update}
@@ -64,7 +65,7 @@ def xgboost_rounds(X, y, threads):
 
 
 def timed(rounds, count, clock):
-    """Return the seconds of every round of every objective; the first two warm up."""
+    """Return the seconds of every round of every objective, without the first two rounds, which warm up."""
     seconds = {name: [] for name in rounds}
     for attempt in range(count + 2):
         for name, take in rounds.items():

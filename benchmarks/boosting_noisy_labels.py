@@ -1,10 +1,10 @@
-"""Boosting on the nine UCI data sets: symloss's risks beside the built-in objective, at equal settings.
+"""Boosting on the nine UCI and LIBSVM data sets: symloss's risks against the built-in objective, at equal settings.
 
 python benchmarks/boosting_noisy_labels.py --trials 3 --jobs 2 --out benchmarks/results
 
-The draws are those of noisy_labels.py. A fifth of the noisy points is held out: it chooses the threshold of every
-model, and the round of those that stop early, by the AUC on its noisy labels. Scores are on clean test labels.
-Finished draws are kept in boosting_noisy_labels.csv: run it again to go on.
+The draws are those of noisy_labels.py. A fifth of the noisy points is held out. Their noisy labels choose the
+threshold of every model, and their AUC chooses the round at which models that stop early stop. Scores are on clean
+test labels. Finished draws are kept in boosting_noisy_labels.csv: run the script again to continue.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process a core
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
 
 import lightgbm
 import numpy as np
@@ -41,7 +41,7 @@ FIELDS = ["dataset", "pi", "pi_prime", "trial", "library", "settings", "objectiv
 
 
 def by_lightgbm(objective, setting, stop, seed, X, y, X_held, y_held):
-    """Return a function that gives raw scores."""
+    """Fit a model, and return a function from points to raw scores."""
     setting = {**setting, "subsample_freq": 1} if "subsample" in setting else setting
     model = lightgbm.LGBMClassifier(
         objective=sl.boosting.lightgbm_objective(objective[1], objective[0]) if objective else "binary",
@@ -75,7 +75,7 @@ LIBRARIES = {"LightGBM": by_lightgbm, "XGBoost": by_xgboost}
 
 
 def compare(dataset, noise, trial):
-    """Return a row for every library, setting and objective, all on the same points."""
+    """Return one row per library, setting and objective, all fitted to the same points."""
     torch.set_num_threads(1)
     X, y, X_test, y_test = draw(dataset, *noise, 1000 + trial)
     X, X_held, y, y_held = train_test_split(X, (y > 0).astype(int), test_size=0.2, stratify=y, random_state=trial)
@@ -126,7 +126,7 @@ def main():
 
 
 def markdown(rows):
-    """Return a table a noise level, a library and settings: means over data sets, standard errors over trials."""
+    """Return one table per noise level, library and settings: means over data sets, standard errors over trials."""
     lines = []
     for noise in NOISES:
         for library in LIBRARIES:

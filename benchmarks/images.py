@@ -1,12 +1,12 @@
-"""Training the paper's convolutional networks on a GPU: many at once beside one at a time, as ratios within one run.
+"""Time the training of the paper's convolutional networks on a GPU: many at once against one at a time, in one run.
 
     python benchmarks/images.py [--trials 10] [--batch 128] [--channels 3] [--out FOLDER]
 
-One at a time is what one would write without the library: ``nn.Module``, automatic differentiation, the n x m matrix of
-all margins for the AUC, ``torch.optim.Adam(amsgrad=True, fused=True)``; by ordinary launches, and as one CUDA graph a
-step. The stack trains both risks of all seven losses in all trials, by Triton's kernels or by plain PyTorch. Then
-come the parts of a step of the stack. A step has its batch on the device already; evaluation is left out, of both.
-``--device cpu --small`` only tries the code.
+One at a time is what you would write without the library: ``nn.Module``, automatic differentiation, the n x m matrix of
+all margins for the AUC, and ``torch.optim.Adam(amsgrad=True, fused=True)``. It is timed with ordinary kernel launches,
+and with one CUDA graph per step. The stack trains both risks of all seven losses in all trials, with Triton kernels or
+with plain PyTorch. The parts of a step of the stack are timed too. Batches are on the device before a step begins, and
+evaluation is not timed. ``--device cpu --small`` only checks that the code runs.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from symloss.paper.convolutional.step import has_kernels, make_step
 from symloss.paper.protocol import CIFAR10, LOSSES
 from symloss.paper.training import Risk
 
-STEPS = CIFAR10.epochs * -(-(CIFAR10.n_positive + CIFAR10.n_negative) // CIFAR10.batch_size)  # of a training
+STEPS = CIFAR10.epochs * -(-(CIFAR10.n_positive + CIFAR10.n_negative) // CIFAR10.batch_size)  # of one training
 Row = dict[str, str | int | float]
 
 
 def milliseconds(function: Callable[[], object], device: torch.device, rounds: int = 5, calls: int = 30) -> float:
-    """Return the median over rounds of what a call takes."""
+    """Return the milliseconds of a call, as the median over rounds."""
     found = []
-    for _ in range(rounds + 1):  # the first does not count
+    for _ in range(rounds + 1):  # the first round does not count
         if device.type == "cuda":
             torch.cuda.synchronize()
         start = time.perf_counter()
@@ -47,7 +47,7 @@ def milliseconds(function: Callable[[], object], device: torch.device, rounds: i
 
 
 def graphed(function: Callable[[], object], generator: torch.Generator | None = None) -> Callable[[], None]:
-    """Return a function as one CUDA graph."""
+    """Record a function as one CUDA graph, and return a function that replays it."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -63,7 +63,7 @@ def graphed(function: Callable[[], object], generator: torch.Generator | None = 
 
 
 def one_network(architecture: Architecture, batch: int, device: torch.device, low: bool = False) -> Callable[[], None]:
-    """Return a step of one network: the AUC of the sigmoid loss; in float32 by TF32 products, or bfloat16 autocast."""
+    """Return a step of one network: the AUC risk of the sigmoid loss, in float32 with TF32 or bfloat16 by autocast."""
     model = ConvolutionalNetwork(architecture).to(device).train()
     adam = torch.optim.Adam(
         model.parameters(), lr=1e-4, weight_decay=1e-4, amsgrad=True, fused=True, capturable=device.type == "cuda"
@@ -139,7 +139,7 @@ def stack_rows(
     kernels: bool,
     dtype: torch.dtype,
 ) -> list[Row]:
-    """Return what a step of the stack and its parts take."""
+    """Return the times of a step of the stack and of its parts."""
     steps = StackSteps(architecture, trials, batch, device, kernels, dtype)
     tried = {"whole step": steps.whole, **steps.parts()}
     rows: list[Row] = []
@@ -155,7 +155,7 @@ def measure(architecture: Architecture, trials: int, batch: int, device: torch.d
     if device.type == "cuda":
         alone += [("one, graph", False), ("one, bfloat16, graph", True)]
     for name, low in alone:
-        step = one_network(architecture, batch, device, low)  # must outlive its graph
+        step = one_network(architecture, batch, device, low)  # must stay alive as long as its graph
         call = graphed(step) if "graph" in name else step
         rows.append({"method": name, "part": "whole step", "networks": 1, "ms": milliseconds(call, device)})
     methods = [("stack, plain, float32", False, torch.float32), ("stack, plain, bfloat16", False, torch.bfloat16)]
@@ -167,7 +167,7 @@ def measure(architecture: Architecture, trials: int, batch: int, device: torch.d
 
 
 def with_ratios(rows: list[Row]) -> list[Row]:
-    """Add trainings an hour, and how many times those of one network at a time they are."""
+    """Add the trainings per hour, and their ratios to those of one network at a time."""
     whole = [row for row in rows if row["part"] == "whole step"]
     hourly = {row["method"]: 3.6e6 * float(row["networks"]) / (float(row["ms"]) * STEPS) for row in whole}
     for row in rows:
@@ -190,12 +190,12 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="tiny networks")
     parser.add_argument("--out", type=Path, help="folder to write images.csv into")
     options = parser.parse_args()
-    torch.set_float32_matmul_precision("high")  # TF32, as convolutions have it by default: for every method
+    torch.set_float32_matmul_precision("high")  # TF32 for every method, which convolutions use by default
     device = torch.device(options.device)
     sizes = Architecture(1, 16, 2, 3, 8, 4) if options.small else Architecture(options.channels)
     rows = with_ratios(measure(sizes, options.trials, options.batch, device))
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
-    print(f"{name}, torch {torch.__version__}, batch {options.batch}, {sizes}; a training is {STEPS} steps")
+    print(f"{name}, torch {torch.__version__}, batch {options.batch}, {sizes}; one training takes {STEPS} steps")
     for row in rows:
         further = "".join(f"  {key} {row[key]}" for key in row if key not in ("method", "part", "networks", "ms"))
         print(f"{row['method']:26} {row['part']:30} {row['networks']:4} networks {row['ms']:9.3f} ms{further}")

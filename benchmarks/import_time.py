@@ -1,4 +1,4 @@
-"""What ``import symloss`` adds to ``import torch``: fresh interpreters, interleaved, medians."""
+"""Measure how much time ``import symloss`` adds to ``import torch``: medians over new processes, in turns."""
 
 import statistics
 import subprocess

@@ -1,4 +1,4 @@
-"""How often the 95% intervals for clean AUC and balanced accuracy hold the truth, from simulated corrupted labels."""
+"""Simulate how often the 95% intervals for clean AUC and balanced accuracy contain the true value."""
 
 import math
 from statistics import NormalDist
@@ -8,7 +8,7 @@ import numpy as np
 from symloss import metrics
 
 RUNS = 1500
-# Shift between two normal classes, (pi, pi'), sizes of the corrupted classes.
+# The distance between the means of two normal classes, (pi, pi'), and the sizes of the corrupted classes.
 SETTINGS = [
     (1.0, (0.8, 0.3), (300, 300)),
     (1.0, (0.65, 0.45), (500, 500)),

@@ -1,4 +1,4 @@
-"""Time and memory of a linear ranker on a million rows: the AUC over all pairs, to the optimum.
+"""Measure time and memory of fitting a linear ranker to a million rows: the AUC risk of all pairs, to the optimum.
 
 python benchmarks/large_linear.py --rows 1000000 --features 100 --out benchmarks/results
 """

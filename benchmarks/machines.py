@@ -1,8 +1,9 @@
-"""The same sweep on one and two workers of loky, Dask and Ray: seconds, overhead a cell, and bytes that move.
+"""Run the same experiments on one and two workers of loky, Dask and Ray: seconds, overhead per cell, bytes sent.
 
 python benchmarks/machines.py --out benchmarks/results
 
-Workers are processes of this machine, which are warm when the clock starts. What else runs on it shows in the load.
+Workers are processes of this machine, and have run a small task before the clock starts. The column ``load`` shows how
+busy the machine was with everything that ran on it.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def sweep(backend, workers, trials):
 
 
 def cost_of_a_cell(trials=20):
-    """Return the bytes to a worker and back, and the seconds that the coordinator spends on a cell."""
+    """Return the bytes that a cell sends to a worker and back, and the seconds to write its result."""
     cell = uci_configurations(["twonorm"], [(0.8, 0.3)], trials=trials)
     task = Task(cell[0], LOSSES, ["ber", "auc"])
     found = run_task(task)
@@ -62,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, required=True, help="folder of machines.csv and machines.md")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write machines.csv and machines.md into")
     args = parser.parse_args()
     ways = [(backend, workers) for backend in ("loky", "dask", "ray") for workers in (1, 2)]
     found = defaultdict(list)

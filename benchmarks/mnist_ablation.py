@@ -1,10 +1,11 @@
-"""Which setting would bring MNIST at the highest noise nearer to the published scores, few changed at a time.
+"""Try which settings bring the scores on MNIST, at the highest noise, nearer to the published ones.
 
     SYMLOSS_DATA=FOLDER python benchmarks/mnist_ablation.py [--risks auc] [--trials 3] [--out FOLDER]
 
-The settings are those of the authors' script (``symloss.paper.protocol.MNIST``) but for what is named: what a batch
-holds, how pixels are scaled, weight decay, learning rate, epochs. Scores are with dropout on after the last epoch, as
-published; the rms is of their differences from the paper's. ``--device cpu --small`` only tries the code.
+The settings are those of the authors' script (``symloss.paper.protocol.MNIST``), except those that a variant names: the
+batch, the scale of the pixels, weight decay, learning rate, epochs. Scores are after the last epoch with dropout on, as
+published; ``rms`` is the root mean square of their differences from the paper's. ``--device cpu --small`` only checks
+that the code runs.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def published(risk: str) -> dict[str, float]:
 
 
 def few(images: Images) -> Images:
-    """Return every hundredth image, 16 pixels of 32 both ways."""
+    """Return every hundredth image, with every second pixel in both directions."""
     return Images(
         images.train[::100, :, ::2, ::2], images.y_train[::100], images.test[::100, :, ::2, ::2], images.y_test[::100]
     )
@@ -56,7 +57,7 @@ def few(images: Images) -> Images:
 def run_variant(
     images: Images, settings: ImageSettings, risks: list[str], trials: int, device: str, small: bool
 ) -> list[Row]:
-    """Return a row for every risk and loss."""
+    """Return one row per risk and loss."""
     tiny = Architecture(1, 16, 2, 3, 8, 4) if small else None
     if small:
         settings = replace(settings, n_positive=100, n_negative=100, epochs=2, batch_size=settings.batch_size // 8)
@@ -105,7 +106,7 @@ def main() -> None:
             means = "".join(f"{row['mean']:9.1f}" for row in here)
             print(f"{f'{variant}, {risk}':52}{means}{rms:9.1f}{seconds:9.1f}", flush=True)
         rows += [{"variant": variant} | row for row in of]
-        if options.out:  # after each: what was run is kept
+        if options.out:  # after each variant, so that finished ones are kept
             options.out.mkdir(parents=True, exist_ok=True)
             with (options.out / "mnist_ablation.csv").open("w", newline="") as stream:
                 writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")

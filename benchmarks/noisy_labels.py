@@ -1,10 +1,10 @@
-"""Estimators and what else one could pick, on the nine UCI data sets: scores on clean labels, learned from noisy ones.
+"""Compare symloss's estimators with others on nine UCI and LIBSVM data sets: trained on noisy, scored on clean labels.
 
 python benchmarks/noisy_labels.py --trials 5 --jobs 2 --out benchmarks/results
 
-Every data set is drawn at four noise levels, 1,000 points a corrupted class (500 where the data set is too small).
-Finished draws are kept in noisy_labels.csv: run it again to go on. LightGBM, cleanlab and LibAUC take part where they
-are installed.
+Every data set is drawn at four noise levels, with 1,000 points per corrupted class (500 if the data set is too small).
+Finished draws are kept in noisy_labels.csv: run the script again to continue. LightGBM, cleanlab and LibAUC take part
+if they are installed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process a core
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
 
 import numpy as np
 import torch
@@ -97,13 +97,13 @@ class LibAUC(BaseEstimator):
 
     @torch.no_grad()
     def predict_proba(self, X):
-        """Return the outputs as if they were probabilities."""
+        """Return the outputs in the form of probabilities, which they are not."""
         scores = self.network_(torch.from_numpy(self.scaler_.transform(X)).float()).numpy()
         return np.hstack([1 - scores, scores])
 
 
 def draw(name, pi, pi_prime, seed):
-    """Return corrupted points to train on, and clean ones to test on."""
+    """Return points with corrupted labels to train on, and points with clean labels to test on."""
     dataset = sl.datasets.load(name, download=False)
     X = dataset.data.astype(np.float64)
     for n in (1000, 500):
@@ -117,7 +117,7 @@ def draw(name, pi, pi_prime, seed):
 
 
 def compare(dataset, noise, trial):
-    """Return a row for every method, all on the same points."""
+    """Return one row per method, all fitted to the same points."""
     torch.set_num_threads(1)
     X, y, X_test, y_test = draw(dataset, *noise, 1000 + trial)
     y = (y > 0).astype(int)
@@ -176,9 +176,9 @@ def write(path, rows):
 
 
 def markdown(rows):
-    """Return a table a noise level: means over data sets and trials, and the lead of the first method.
+    """Return one table per noise level: means over data sets and trials, and how far each method is behind the first.
 
-    The standard error of a lead is over the trials, of the mean over the data sets.
+    Standard errors are over the trials; the value of a trial is its mean over the data sets.
     """
     lines = []
     for noise in NOISES:
@@ -208,7 +208,7 @@ def markdown(rows):
 
 
 def by_dataset(rows):
-    """Return tables of every method on every data set: mean and standard error over trials."""
+    """Return tables with the mean and the standard error over trials of every method on every data set."""
     datasets = sorted({row[0] for row in rows})
     lines = []
     for column, score in ((5, "AUC"), (6, "balanced accuracy")):

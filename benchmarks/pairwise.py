@@ -1,10 +1,11 @@
-"""All pairs: the AUC risk, value and gradient, beside the matrix and other peers, as ratios within one run.
+"""Time the AUC risk of all pairs, value and gradient, against the matrix of pairs and others, within one run.
 
     python benchmarks/pairwise.py [--device cuda] [--quick] [--out FOLDER]
 
-Everything is forward plus backward in float32, one CPU thread, peers interleaved, medians. Times are multiples of one
-``torch.sort`` of all scores, or of the n x m matrix with autograd. ``--out`` writes pairwise_DEVICE.csv, and from it
-``benchmarks/plot_pairwise.py`` draws time against n. LibAUC is measured where it is installed.
+All times are medians of value and gradient together, in float32, on one CPU thread or on a GPU; methods take turns.
+Ratios are to the time of one ``torch.sort`` of all scores, or to that of the n x m matrix with autograd. ``--out``
+writes pairwise_DEVICE.csv, from which ``benchmarks/plot_pairwise.py`` draws time against n. LibAUC is measured if it is
+installed.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from torch.nn import functional as F  # noqa: N812
 
 import symloss as sl
 
-# What one would write without the library: the matrix of all margins, and autograd.
+# What you would write without the library: the matrix of all margins, and autograd.
 MATRIX: dict[str, Callable[[Tensor], Tensor]] = {
     "zero_one": lambda z: (z < 0).float() + 0.5 * (z == 0).float() + 0 * z,
     "squared": lambda z: (1 - z) ** 2,
@@ -41,7 +42,7 @@ MATRIX: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def loss_of(name: str) -> sl.Loss:
-    """Barrier hinge with both corners inside the scores' range: its hardest case."""
+    """Return a loss; barrier hinge has both corners inside the range of the scores, which is its hardest case."""
     return sl.BarrierHinge(b=10, r=1) if name == "barrier_hinge" else sl.get_loss(name)
 
 
@@ -56,7 +57,7 @@ def matrix(name: str) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def cumulative_squared_hinge(pos: Tensor, neg: Tensor) -> Tensor:
-    """The published idea for the squared hinge: one sort, a running quadratic, and autograd for the gradient."""
+    """Compute the risk of the squared hinge by a published method: one sort, cumulative sums, and autograd."""
     values = torch.cat([pos - 1, neg])
     order = torch.argsort(values)
     x, positive = values[order].double(), (order < len(pos)).double()
@@ -89,7 +90,7 @@ def scores(*shape: int, device: str) -> tuple[Tensor, Tensor]:
 
 
 def libauc(name: str) -> Callable[[Tensor, Tensor], Tensor] | None:
-    """LibAUC's loss for the same surrogate, or None where it has none or is not installed."""
+    """Return LibAUC's loss for the same surrogate, or None if it has none or is not installed."""
     hparams = {"squared": 1.0, "hinge": 1.0, "squared_hinge": 1.0, "logistic": 1.0, "barrier_hinge": (1.0, 10.0)}
     if name not in hparams:
         return None
@@ -107,7 +108,7 @@ def libauc(name: str) -> Callable[[Tensor, Tensor], Tensor] | None:
 
 
 class Row(NamedTuple):
-    """One time: of whom, for what, in seconds and as a multiple of the peer's in the same run."""
+    """One measured time: whose it is, for which problem, in seconds, and divided by the peer's time in the same run."""
 
     who: str
     loss: str
@@ -121,7 +122,7 @@ class Row(NamedTuple):
 def measure(
     problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1
 ) -> list[Row]:
-    """Time every peer on each loss; ratios are to the last peer, the rounds of one loss interleaved."""
+    """Time all methods on each loss, in turns; ratios are to the last method, which is called the peer."""
     rows = []
     for loss, functions in problems.items():
         times = timed(functions, rounds, device)
@@ -160,13 +161,13 @@ def against_the_matrix(n: int, rounds: int, device: str, k: int = 0, peers: bool
 
 
 def extra_memory(name: str, n: int, device: str) -> float:
-    """Return the MiB that a step takes beyond the scores, both gradients included, in a process of its own."""
+    """Return the MiB that a step takes in addition to the scores, with both gradients, measured in a new process."""
     command = [sys.executable, __file__, "--device", device, "--memory-of", name, str(n)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def print_memory_of(name: str, n: int, device: str) -> None:
-    for size in (1000, n):  # the first sets everything up
+    for size in (1000, n):  # the first one sets everything up
         pos, neg = scores(size, device=device)
         before = peak_memory(device, reset=True)
         step(ours(name, "structure"), pos, neg)()
@@ -180,13 +181,13 @@ def peak_memory(device: str, reset: bool = False) -> int:
             torch.cuda.reset_peak_memory_stats()
         return torch.cuda.max_memory_allocated()
     if reset:
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts anew from what is resident now
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: resets the peak to the memory in use now
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
 
 def spread(rows: list[Row], who: str) -> str:
-    """The smallest and the largest ratio, and whose it is."""
+    """Return the smallest and the largest ratio, and the losses that have them, as text."""
     ratios = {row.loss: row.ratio for row in rows if row.who == who}
     if not ratios:
         return "not installed"
@@ -197,8 +198,8 @@ def spread(rows: list[Row], who: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
-    parser.add_argument("--out", type=Path, help="folder for pairwise_DEVICE.csv")
+    parser.add_argument("--quick", action="store_true", help="run problems of a tenth of the size")
+    parser.add_argument("--out", type=Path, help="folder to write pairwise_DEVICE.csv into")
     parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -227,7 +228,7 @@ def benchmark(device: str, large: int, out: Path | None) -> None:
 
     n = large // 100 if large == 1_000_000 else 2_000
     found = against_the_matrix(n, 2, device, peers=True)
-    print(f"\nn = m = {n}, times faster than the matrix (LibAUC and tiles as well)")
+    print(f"\nn = m = {n}, how many times faster symloss is than each of the others")
     for row in found:
         if row.who == "symloss":
             others = {other.who: other.seconds / row.seconds for other in found if other.loss == row.loss}

@@ -20,7 +20,7 @@ COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
 
 
 def times(path: Path) -> dict[tuple[str, str], dict[int, float]]:
-    """Milliseconds by (who, loss) and n: ours beside the sort, others beside the matrix."""
+    """Return milliseconds by (who, loss) and n; those of symloss are from the comparison with the sort."""
     found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     with path.open() as file:
         for row in csv.DictReader(file):

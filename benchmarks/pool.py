@@ -1,9 +1,9 @@
-"""What the CV estimators' pool and weights rest on: rules of choosing, and leaf features, compared on the same draws.
+"""Compare rules by which the CV estimators could weight their candidates, and further models, on the same draws.
 
 python benchmarks/pool.py --trials 2 --jobs 2 --out benchmarks/results
 
-Every candidate is scored once on folds of the noisy labels and once on clean test labels; each rule then combines the
-same scores. The draws are other than those of noisy_labels.py.
+Every candidate is scored once on folds of the noisy labels, and once on clean test labels; each rule then combines the
+same scores. The draws differ from those of noisy_labels.py.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FLEXIBLE = ("leaves of 5", "leaves of 1", "boosting", "alpha 0.03", "alpha 0.001
 
 
 class LeafModel:
-    """A loss on the indicators of an extra-trees forest's leaves of 20 points, in place of their average label."""
+    """Minimizes a loss over the weights of the leaves of extra trees; trees alone use the average label of a leaf."""
 
     def __init__(self, loss, alpha):
         self.loss, self.alpha = loss, alpha
@@ -54,7 +54,7 @@ def scores_of(model, X):
 
 
 def compare(dataset, noise, trial):
-    """Return the clean AUC of every rule and of every candidate."""
+    """Return the noise, and the clean AUC of every rule and of every candidate."""
     torch.set_num_threads(1)
     X, y, X_test, y_test = draw(dataset, *noise, 5000 + trial)
     positive, ones = y > 0, np.ones(len(y))

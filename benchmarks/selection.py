@@ -1,10 +1,10 @@
-"""How often the candidate that is best on corrupted labels is the clean-best one, against what theory says.
+"""How often the model that is best on corrupted labels is also best on clean ones: simulated, and from theory.
 
 python benchmarks/selection.py --out benchmarks/results --figure docs/images/selection.svg
 
-Five fixed linear rankers of two Gaussian classes. A corrupted AUC is (pi - pi') * clean AUC + constant (corollary 2),
-and its estimate on n + n points is normal for large n, with the covariance of the parts that points have in it; so the
-chance of picking the clean-best ranker is known without drawing a single validation set.
+The models are five fixed linear rankers of two Gaussian classes. A corrupted AUC is (pi - pi') * clean AUC + constant
+(corollary 2). Its estimate on n + n points is normal for large n, and its covariance follows from what each point
+contributes. So theory gives the chance of choosing the best ranker without drawing a validation set.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from scipy.stats import norm
 import symloss as sl
 from symloss.estimators.standard_errors import auc_contributions
 
-ANGLES = np.deg2rad([0.0, 20.0, 30.0, 40.0, 60.0])  # from the best direction
+ANGLES = np.deg2rad([0.0, 20.0, 30.0, 40.0, 60.0])  # angles to the best direction
 SHIFT = 0.8
 NOISES = [(1.0, 0.0), (0.8, 0.3), (0.7, 0.4), (0.65, 0.45)]
 SIZES = [100, 200, 500, 1000, 2000, 5000]
 
 
 def draw(n, share, generator):
-    """Return scores (5, n) of points of which each is positive with this probability."""
+    """Return the scores (5, n) of n points, each of which is positive with this probability."""
     y = np.where(generator.random(n) < share, 1.0, -1.0)
     along, across = generator.normal(size=(2, n))
     return np.cos(ANGLES)[:, None] * (along + SHIFT * y) + np.sin(ANGLES)[:, None] * across
@@ -37,7 +37,7 @@ def corrupted(n, pi, pi_prime, generator):
 
 
 def observed(n, pi, pi_prime, repetitions, generator):
-    """How often the corrupted AUC is largest for the clean-best ranker, number 0."""
+    """Return how often ranker 0, the best one on clean labels, has the largest corrupted AUC."""
     hits = 0
     for _ in range(repetitions):
         scores, positive = corrupted(n, pi, pi_prime, generator)
@@ -46,7 +46,7 @@ def observed(n, pi, pi_prime, repetitions, generator):
 
 
 def predicted(n, pi, pi_prime, generator, population=100_000, draws=200_000):
-    """The same from normal theory: means by corollary 2, covariances of the points' parts."""
+    """Return the same by normal theory: means by corollary 2, covariances from what each point contributes."""
     clean = norm.cdf(np.sqrt(2) * SHIFT * np.cos(ANGLES))
     scores, positive = corrupted(population, pi, pi_prime, generator)
     parts = np.array([auc_contributions(of, positive, np.ones(2 * population)) for of in scores])

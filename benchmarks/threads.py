@@ -1,10 +1,11 @@
-"""Do threads fight? What the library runs by itself, with its default threads and with one, as ratios within one run.
+"""Measure whether the default number of threads is slower than one thread, for all that the library runs by itself.
 
     python benchmarks/threads.py [--rounds 3] [--only EXPRESSION] [--out FOLDER]
 
-Every job has two processes, one with the environment as it is and one with ``OMP_NUM_THREADS=1``, which take turns; the
-ratio is that of their medians. All is measured twice: on the machine as it is, and beside a neighbor, a process for
-every core that never pauses. Fits are timed without the imports, commands as a whole. ``make demo`` has one round.
+Every job runs in two processes, which take turns: one with the default threads, and one with ``OMP_NUM_THREADS=1``. The
+ratio is that of their median times. Everything is measured twice: on the machine as it is, and beside a neighbor, which
+is one process per core that never pauses. Fits are timed without imports, commands with everything. ``make demo`` runs
+once.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from pathlib import Path
 N, D = 2000, 36
 GOAL = 1.2
 SETTINGS = {"random_state": 0, "epochs": 10}
-WIDE = {"random_state": 0, "epochs": 1, "threshold": 0.0}  # 500 points times 4 million parameters: several threads
+WIDE = {"random_state": 0, "epochs": 1, "threshold": 0.0}  # 500 points, 4 million parameters: several threads
 
 
 def drawn() -> tuple:
@@ -37,7 +38,7 @@ def drawn() -> tuple:
 
 
 def fit(make: Callable) -> Callable[[], float]:
-    """Time a fit with its scores in this process: the mean of as many as take three seconds, after one untimed."""
+    """Return a function that times a fit and its scores: the mean over three seconds, after one untimed fit."""
     warm = False
 
     def seconds() -> float:
@@ -68,7 +69,7 @@ def analyze() -> float:
 
 
 def command(*words: str, rows: int = 0) -> Callable[[], float]:
-    """Time a command of the command line; with rows, on a table of so many."""
+    """Return a function that times a command; if ``rows`` is given, on a table with this many rows."""
 
     def seconds() -> float:
         with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +89,7 @@ def command(*words: str, rows: int = 0) -> Callable[[], float]:
 
 def demo() -> float:
     root = Path(__file__).parents[1]
-    shutil.rmtree(root / "demo", ignore_errors=True)  # else finished cells would not be run again
+    shutil.rmtree(root / "demo", ignore_errors=True)  # otherwise finished cells would not be run again
     start = time.perf_counter()
     subprocess.run(["make", "demo"], cwd=root, check=True, capture_output=True)
     return time.perf_counter() - start
@@ -120,7 +121,7 @@ def own_network(width: int):
 
 @contextmanager
 def neighbor(busy: bool) -> Iterator[None]:
-    """Keep every core busy with somebody else's work."""
+    """Keep every core busy with other processes inside the block, if asked to."""
     count = os.cpu_count() or 1
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count if busy else 0)]
     try:
@@ -132,7 +133,7 @@ def neighbor(busy: bool) -> Iterator[None]:
 
 
 def worker(job: str, one_thread: bool) -> subprocess.Popen:
-    """Start a process that does the job whenever it is sent a line, and answers with the seconds."""
+    """Start a process that runs the job whenever it is sent a line, and answers with the seconds."""
     environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     if one_thread:
         environment["OMP_NUM_THREADS"] = "1"
@@ -146,7 +147,7 @@ def serve(job: str) -> None:
 
 
 def measure(job: str, busy: bool, rounds: int) -> tuple[float, float]:
-    """Return the median seconds with default threads and with one, in turns."""
+    """Return the median seconds with default threads and with one thread, which take turns."""
     both = [worker(job, one_thread) for one_thread in (False, True)]
     seconds: tuple[list[float], list[float]] = ([], [])
     with neighbor(busy):
@@ -170,7 +171,7 @@ def processor() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="jobs whose name has this regular expression in it")
+    parser.add_argument("--only", default="", help="run only jobs whose name contains this regular expression")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()

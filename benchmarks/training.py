@@ -1,11 +1,11 @@
-"""Training the paper's perceptrons: ours beside the plain autograd loop, as ratios within one run.
+"""Time the training of the paper's perceptrons: symloss against a plain autograd loop, within one run.
 
     SYMLOSS_DATA=FOLDER python benchmarks/training.py [--epochs 10] [--rounds 5] [--parts] [--out FOLDER]
 
-Both train the seven losses with both risks on the same trial of a data set: one process, one CPU thread, rounds
-interleaved, medians. The loop is what one would write without the library, one model at a time: ``nn.Sequential``, the
-n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Set-up counts for both. ``--parts`` adds
-where our step spends its time.
+Both train the seven losses with both risks on the same trial of a data set, in one process on one CPU thread. They take
+turns, and times are medians. The loop is what you would write without the library, one model at a time:
+``nn.Sequential``, the n x m matrix of all margins for the AUC, ``torch.optim.Adam(amsgrad=True)``. Times include the
+set-up of both. ``--parts`` also prints where a step of symloss spends its time.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def draw(name: str) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def parts(X: Tensor, risks: list[Risk], rounds: int = 30) -> dict[str, float]:
-    """Microseconds a step a model, part by part; what is missing from the whole is Python and small operations."""
+    """Return the microseconds per step and model of each part; the rest of a step is Python and small operations."""
     size, many = 500, len(risks)
     stack = PerceptronStack([lecun_normal(X.shape[1], size, np.random.default_rng(0))] * many)
     stack.rows.grad = torch.randn_like(stack.rows)
@@ -107,15 +107,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--parts", action="store_true", help="where a step spends its time")
-    parser.add_argument("--out", type=Path, help="folder for training_cpu.csv")
+    parser.add_argument("--parts", action="store_true", help="print where a step spends its time")
+    parser.add_argument("--out", type=Path, help="folder to write training_cpu.csv into")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     risks = [Risk(name, loss) for name in RISKS for loss in LOSSES]
     steps = 2 * options.epochs * len(risks)
     rows, times = [], {"ours": 0.0, "loop": 0.0}
-    print(f"{len(risks)} models of {options.epochs} epochs, ms a step a model")
+    print(f"{len(risks)} models of {options.epochs} epochs, ms per step and model")
     for name in DATASETS:
         X, y = draw(name)
 

@@ -1,4 +1,4 @@
-"""How figures look: colors, markers and dashes of the losses, legends, and files of PNG and PDF."""
+"""How figures look: colors, markers and dashes of the losses, legends, and PNG and PDF files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symloss.files import whole_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# One color per loss in every figure of the project, told apart also by people who see few colors.
+# Each loss has the same color in every figure of the project; color-blind readers can tell the colors apart.
 COLORS = {
     "zero_one": "#000000",
     "squared": "#999999",
@@ -28,7 +28,7 @@ COLORS = {
     "unhinged": "#E07B00",
     "barrier_hinge": "#C40F2E",
 }
-# For losses of the user's own, in the order of their names.
+# For losses of the user's own, in the order in which they are given.
 _FURTHER_COLORS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
 _MARKERS = {
     "squared": "s",
@@ -42,7 +42,7 @@ _MARKERS = {
 # Dashes as well as colors: curves that coincide somewhere stay visible.
 DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
 
-Style = dict[str, Any]  # of one loss: color, marker, dashes
+Style = dict[str, Any]  # how one loss is drawn: color, marker, line style
 
 STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -56,7 +56,7 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def styled() -> Iterator[type[Figure]]:
-    """Draw in the style of the project's figures; gives Matplotlib's class of figures.
+    """Draw in the style of the project's figures inside the block, which is given Matplotlib's class ``Figure``.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def styled() -> Iterator[type[Figure]]:
 
 
 def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
-    """Return how each loss is drawn, in the order given: built-in losses look the same in every figure.
+    """Return the style of each loss, in the order given; a built-in loss looks the same in every figure.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
 
 
 def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
-    """Add a legend at the right of a figure: one line per text and style.
+    """Add a legend to the right of a figure, with one line per pair of a text and a style.
 
     Examples
     --------
@@ -111,12 +111,15 @@ def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
 
 
 def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
-    """Write figures into a directory, each as PNG and PDF by its name, and return their paths.
+    """Write each figure into a directory as PNG and as PDF, named by its key, and return the paths.
 
     Examples
     --------
-    >>> save_all(Path("unused"), {})
-    []
+    >>> import tempfile
+    >>> from matplotlib.figure import Figure
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_all(Path(folder), {"losses": Figure()})]
+    ['losses.png', 'losses.pdf']
     """
     paths = []
     for name, figure in figures.items():

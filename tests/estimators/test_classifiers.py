@@ -183,7 +183,7 @@ def test_folds_may_be_given(noisy):
         (BERClassifier(model="trees", min_samples_leaf=0.1), "min_samples_leaf must be a whole number"),
         (BERClassifier(threshold=float("nan")), "threshold must be 'auto' or a number, got nan"),
         (BERClassifier(model="mlp", validation_fraction=1.0), "between 0 and 1, got 1.0"),
-        (BERClassifier(model=nn.Linear(20, 2)), r"one score a point, got shape \(600, 2\)"),
+        (BERClassifier(model=nn.Linear(20, 2)), r"one score per point, got shape \(600, 2\)"),
         (BERClassifier("exponential", nn.Linear(20, 1), learning_rate=1e30), "diverged with learning_rate=1e\\+30"),
         (BERClassifier("nonsense"), "unknown loss"),
     ],

@@ -508,7 +508,7 @@ def test_an_error_in_a_block_leaves_joblibs_other_work_alone():
 
 @pytest.mark.parametrize("jobs", [0, -2, 1.5, "2", None])
 def test_a_number_of_processes_that_is_none(jobs):
-    with pytest.raises(ValueError, match=f"or -1 for one a core; got {jobs!r}"), cluster("loky", jobs=jobs):
+    with pytest.raises(ValueError, match=f"or -1 for one per core; got {jobs!r}"), cluster("loky", jobs=jobs):
         pass
 
 

@@ -98,6 +98,8 @@ def test_markdown(made_up):
     spambase = next(cell for cell in cells if cell.dataset == "spambase" and cell.loss == "squared" and cell.pi == 1)
     assert f"**{spambase.mean:.1f} ({spambase.se:.1f})**" in text
     assert r"a\_b & c\|d \[red]x\[/red] #1" in text
+    assert "nothing to compare" not in text
+    assert "The paper has none of these scores, so there is nothing" in comparison_markdown(compare([AWKWARD]))
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

@@ -65,7 +65,8 @@ def folder(frame, tmp_path_factory):
 def test_fit_says_what_it_did(folder):
     text = (folder / "output.txt").read_text()
     for line in (
-        "label churn: 'yes' is positive (", "), the larger; 'no' is negative (", "150 rows, 5 columns as 9 features",
+        "label churn: 'yes' is positive (", "), the larger label; 'no' is negative (",
+        "150 rows, 5 columns as 9 features",
         "one-hot encoded: plan (3 categories), city (3 categories)", "dropped: unit (constant)",
         "AUC on noisy folds", "trees, leaves of 20", "weight", "on the labels given, out of fold: 0.",
         "AUC on clean labels, estimated: ", "% interval", "threshold: ", "scores.png",
@@ -101,7 +102,7 @@ def test_predict_to_standard_output_and_parquet(folder, frame, tmp_path):
     assert result.stdout.splitlines()[0] == "score,prediction"
     assert len(result.stdout.splitlines()) == 6
     result = run("predict", folder / "model", tmp_path / "few.csv", "--out", tmp_path / "p.parquet")
-    assert "categories not seen when the model was fitted, taken as none of those: plan (5 rows)" in result.stderr
+    assert "categories not seen in the fit, treated as none of those seen: plan (5 rows)" in result.stderr
     assert set(pd.read_parquet(tmp_path / "p.parquet")["prediction"]) <= {"yes", "no"}
 
 

@@ -105,7 +105,7 @@ def test_long_lists_of_texts_are_refused_all_at_once():
         ValueError, match=r"'who' has 60 distinct texts \(such as 'c0'\), more than 50: .*--drop who"
     ) as e:
         Encoding.fit(frame)
-    assert "column 'nearly' holds numbers but for '?': leave missing values empty" in str(e.value)
+    assert "column 'nearly' holds numbers except '?': leave missing values empty" in str(e.value)
     assert Encoding.fit(frame, max_categories=60).categorical == {"who": 60, "nearly": 60}
 
 

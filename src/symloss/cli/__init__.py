@@ -1,4 +1,4 @@
-"""The ``symloss`` command: a file for each group of commands, put together here."""
+"""The ``symloss`` command: each group of commands has a file, and they are put together here."""
 
 from symloss.cli.application import app
 from symloss.cli.compare import compare

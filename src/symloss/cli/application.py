@@ -1,4 +1,4 @@
-"""The ``symloss`` application: its help, its version, and errors of one line."""
+"""The ``symloss`` application: its help, its version, and how it reports errors in one line."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """End by an exception on SIGTERM, so that what is open is closed and no worker outlives the command."""
+    """Turn SIGTERM into an exception, so that open files are closed and no worker outlives the command."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set it
+        yield  # only the main thread may set a handler
         return
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -32,18 +32,18 @@ def _terminable() -> Iterator[None]:
 
 
 class _OneLineErrors(TyperGroup):
-    """Bad input ends in one line on standard error and exit code 2."""
+    """A group of commands that reports bad input in one line on standard error, and ends with exit code 2."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal without η and ✓
+            sys.stdout.reconfigure(errors="replace")  # some terminals cannot print η and ✓
         try:
             with _terminable():
                 code = super().main(*args, **kwargs)
         except _UsageError as error:
             self._fail(error.format_message())  # type: ignore[attr-defined]
-        except (ValueError, OSError, ImportError) as error:  # the last: an extra that is not installed
+        except (ValueError, OSError, ImportError) as error:  # ImportError: an extra is not installed
             self._fail(str(error))
         except typer.Abort:
             sys.exit(130)
@@ -64,14 +64,14 @@ app = typer.Typer(
 )
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table, for programs.")]
 
 
 @app.callback(invoke_without_command=True)
 def main(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
-    """Print the version, or help where no command is given."""
+    """Print the version, or the help if no command is given."""
     if version:
         print(__version__)
     elif context.invoked_subcommand is None:

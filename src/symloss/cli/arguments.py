@@ -1,4 +1,4 @@
-"""What several commands make of their arguments."""
+"""Functions with which several commands read their arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from symloss.losses.importing import import_named
 
 
 def listed(names: str) -> list[str]:
-    """Return names with commas between them as a list, each once."""
+    """Return comma-separated names as a list, each name once."""
     found = list(dict.fromkeys(name.strip() for name in names.split(",")))
     if "" in found:
         raise ValueError(f"names must be separated by single commas, got {names!r}")
@@ -16,7 +16,7 @@ def listed(names: str) -> list[str]:
 
 
 def check_device(device: str) -> None:
-    """Raise an error where PyTorch cannot use a device."""
+    """Raise ValueError if PyTorch cannot use a device."""
     import torch
 
     try:
@@ -27,7 +27,7 @@ def check_device(device: str) -> None:
 
 
 def noise_rate(pair: str) -> tuple[float, float]:
-    """Return ``pi,pi_prime`` as numbers."""
+    """Return the two numbers of a text such as ``0.65,0.45``: pi and pi_prime."""
     try:
         pi, pi_prime = (float(rate) for rate in pair.split(","))
     except ValueError:
@@ -36,7 +36,7 @@ def noise_rate(pair: str) -> tuple[float, float]:
 
 
 def risk_names(names: str) -> list[str]:
-    """Return the risks that are listed."""
+    """Return comma-separated names of risks as a list; raise ValueError if a name is unknown."""
     for name in listed(names):
         if name not in RISKS:
             raise ValueError(f"--risks must be of {', '.join(RISKS)}, got {name!r}")
@@ -44,7 +44,7 @@ def risk_names(names: str) -> list[str]:
 
 
 def find_loss(name: str, parameters: dict[str, float]) -> Loss:
-    """Return a built-in loss, or ``package.module:MyLoss``."""
+    """Return a loss by its name: a built-in one, or one of the user's own, as ``package.module:MyLoss``."""
     if ":" not in name:
         return get_loss(name, **parameters)
     try:
@@ -53,5 +53,5 @@ def find_loss(name: str, parameters: dict[str, float]) -> Loss:
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
     try:
         return get_loss(found, **parameters)
-    except Exception as error:  # so may its constructor
+    except Exception as error:  # its constructor may raise anything too
         raise ValueError(f"cannot make a loss of {name}: {error}") from error

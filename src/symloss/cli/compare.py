@@ -17,29 +17,31 @@ if TYPE_CHECKING:
 
 def compare(
     results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
-    csv: Annotated[Path | None, typer.Option(help="Write every cell into this file.", metavar="FILE")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables into this file.", metavar="FILE")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every score into this CSV file.", metavar="FILE")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write all tables into this Markdown file.", metavar="FILE")
+    ] = None,
     latex: Annotated[
-        Path | None, typer.Option(help="Write the tables into this folder, as the paper prints them.", metavar="FOLDER")
+        Path | None, typer.Option(help="Write LaTeX tables like the paper's into this folder.", metavar="FOLDER")
     ] = None,
     figures: Annotated[
         Path | None,
         typer.Option(
-            help="Draw scores against noise (figure 4) and epochs (figure 5), and ours against the paper's.",
+            help="Draw figures: scores by noise (figure 4), by epoch (figure 5), and against the paper's.",
             metavar="FOLDER",
         ),
     ] = None,
     scores: Annotated[
         str | None,
         typer.Option(
-            help="Other scores of images: dropout_off, or chosen_epoch (on corrupted labels).",
+            help="How images are scored: dropout_off, or chosen_epoch (chosen on corrupted labels).",
             metavar="NAME",
             show_default="as published, dropout on, last epoch",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for programs.")] = False,
 ) -> None:
-    """Put results beside the paper's, cell by cell, and say how well they agree.
+    """Compare results with the paper's, score by score, and say how well they agree.
 
     Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
     """
@@ -80,7 +82,7 @@ def compare(
 
 
 def _scored(name: str) -> str:
-    """Return what other scores of images are."""
+    """Return the description of another way to score images; raise ValueError if there is none of this name."""
     from symloss.paper.images import FURTHER_WAYS
 
     if name not in FURTHER_WAYS:
@@ -89,7 +91,7 @@ def _scored(name: str) -> str:
 
 
 def read_and_warn(folder: Path) -> Results:
-    """Read a folder that must hold a result, and name what is damaged on standard error."""
+    """Read a folder with at least one result, and name its damaged files on standard error."""
     from symloss.paper.results import read_results
 
     found = read_results(folder)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def datasets(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets; all of them if none is named.", metavar="[NAME]...")
+        list[str] | None, typer.Argument(help="Names of data sets; by default all of them.", metavar="[NAME]...")
     ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Download what is not here, and verify all files.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download missing files, and verify all files.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the data sets: rows, dimension, share of positives, source, license, and whether they are here.
+    """List the data sets: rows, dimension, share of positives, source, license, and whether the files are here.
 
     Example: [bold]symloss datasets spambase adult --fetch[/bold]
     """
@@ -66,5 +66,5 @@ def _datasets_table(records: list[DatasetInfo]) -> Table:
             record.license,
             f"[green]{here}[/]" if here else "[dim]no[/]",
         )
-    table.caption = "To download and verify: symloss datasets NAME --fetch. Files at hand: SYMLOSS_DATA=FOLDER."
+    table.caption = "To download and verify: symloss datasets NAME --fetch. To use your own files: SYMLOSS_DATA=FOLDER."
     return table

@@ -19,10 +19,11 @@ _NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
 
 def fit(
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
-    label: Annotated[str, typer.Option(help="The column of labels, of two values.", metavar="COLUMN")],
-    out: Annotated[Path, typer.Option(help="Folder of the model.", metavar="FOLDER")],
+    label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
+    out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
     risk: Annotated[
-        str, typer.Option("--risk", "--objective", help="auc: rank well; ber: classify well.", metavar="auc|ber")
+        str,
+        typer.Option("--risk", "--objective", help="auc: rank rows well; ber: classify them well.", metavar="auc|ber"),
     ] = "auc",
     positive: Annotated[
         str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
@@ -31,19 +32,21 @@ def fit(
         list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
     ] = None,
     weight: Annotated[
-        str | None, typer.Option(help="A column of weights; k counts as k repetitions.", metavar="COLUMN")
+        str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
     ] = None,
-    pi: Annotated[float | None, typer.Option(help="Share of clean positives in the rows labeled positive.")] = None,
-    pi_prime: Annotated[float | None, typer.Option(help="The same of the rows labeled negative.")] = None,
-    max_categories: Annotated[int, typer.Option(help="The most distinct texts in a column.", min=2)] = 50,
-    seed: Annotated[int, typer.Option(help="Seed of everything drawn.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Fits at a time; -1 is one a core.")] = 1,
+    pi: Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled positive.")] = None,
+    pi_prime: Annotated[
+        float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
+    ] = None,
+    max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
 
-    Columns of text are one-hot encoded. Models are chosen on the labels given, which needs no knowledge of the noise;
-    with --pi and --pi-prime, the score on clean labels is estimated too.
+    Columns of text are one-hot encoded. Models are chosen on the labels given, without knowledge of the noise. If
+    --pi and --pi-prime are given, the score on clean labels is estimated too.
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
@@ -54,9 +57,9 @@ def fit(
 
     check_replaceable(out)
     if jobs == 0:
-        raise ValueError("--jobs must be a number of fits, or -1 for one a core; got 0")
+        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     dropped = [name for names in drop or () for name in listed(names)]
-    require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # before a fit of minutes
+    require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
     frame = read_table(data, text=[label])
     with fit_progress() as progress:
         fitted = fit_table(
@@ -73,7 +76,7 @@ def fit(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A folder that symloss fit has written.", metavar="MODEL")],
+    model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
     out: Annotated[
         Path | None,
@@ -83,7 +86,7 @@ def predict(
         str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
     ] = None,
 ) -> None:
-    """Predict the labels of a table: a score for each row, above 0 for the positive label, and the label.
+    """Predict the score and the label of each row of a table; a score above 0 means the positive label.
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """

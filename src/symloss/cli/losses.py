@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def losses(as_json: Json = False) -> None:
-    """Show the losses and their properties: Table 1 of the paper, and the losses that it leaves out.
+    """Show the losses and their properties: Table 1 of the paper, and the losses that are not in it.
 
     Example: [bold]symloss losses[/bold]
     """
@@ -35,10 +35,12 @@ def losses(as_json: Json = False) -> None:
 def analyze(
     name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
     b: Annotated[float | None, typer.Option(help="Slope of the barrier hinge loss, more than 1.")] = None,
-    r: Annotated[float | None, typer.Option(help="Half-width of its symmetric interval, more than 0.")] = None,
+    r: Annotated[
+        float | None, typer.Option(help="Half the width of the interval on which it is symmetric, more than 0.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check what a loss satisfies, and say why: symmetric, convex, calibrated, AUC-consistent, ...
+    """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
 
     Example: [bold]symloss analyze barrier_hinge --b 10 --r 1[/bold]
     """
@@ -71,7 +73,7 @@ def analyze(
     console.print(table)
 
 
-def figures(out: Annotated[Path, typer.Option(help="Directory to write to.")] = Path("figures")) -> None:
+def figures(out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("figures")) -> None:
     """Draw figures 1 to 3 of the paper as PNG and PDF.
 
     Example: [bold]symloss figures --out figures[/bold]
@@ -96,7 +98,7 @@ def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
                 end_section=row is rows[-1],
             )
     table.caption = (
-        "Above the line: the paper's eight. f* for ramp, sigmoid and unhinged: outputs in [-1, 1].\n"
-        "Barrier hinge with b = 200, r = 50: symmetric on [-50, 50]. Why each: symloss analyze NAME"
+        "Above the line: the eight losses of the paper. f* of ramp, sigmoid and unhinged is for outputs in [-1, 1].\n"
+        "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
     )
     return table

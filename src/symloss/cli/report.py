@@ -15,7 +15,7 @@ def report(
     results: Annotated[list[Path], typer.Argument(help="Folders of result files.", metavar="RESULTS...")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.", metavar="FILE")] = Path("report.html"),
 ) -> None:
-    """Write results, ours beside the paper's, into one HTML file that needs only a browser.
+    """Write results next to the paper's into one HTML file, which only needs a browser.
 
     Example: [bold]symloss report results/uci-matched results/cifar10 --out report.html[/bold]
     """
@@ -30,10 +30,10 @@ def explore(
     out: Annotated[Path, typer.Option(help="The HTML file to write.", metavar="FILE")] = Path("explorer.html"),
     losses: Annotated[
         str | None,
-        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the built-in twelve"),
+        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="all twelve"),
     ] = None,
 ) -> None:
-    """Write the loss explorer, curves and verdicts of losses that one can change, into one HTML file.
+    """Write the loss explorer into one HTML file: curves and properties of losses whose parameters can be changed.
 
     Example: [bold]symloss explore --out explorer.html[/bold]
     """

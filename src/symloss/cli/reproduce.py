@@ -21,7 +21,7 @@ Risks = Annotated[str, typer.Option("--risks", "--objectives", help="Risks to mi
 
 
 reproduce = typer.Typer(
-    help="Run the paper's experiments; what is finished is kept, and a second run goes on from there."
+    help="Run the paper's experiments. Finished results are kept, and a second run continues from there."
 )
 
 
@@ -44,18 +44,18 @@ def reproduce_uci(
         str | None,
         typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="the paper's seven"),
     ] = None,
-    trials: Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)] = 20,
+    trials: Annotated[int, typer.Option(help="How often the corrupted data are drawn.", min=1)] = 20,
     protocol: Annotated[
-        str, typer.Option(help="matched: with the weight decay that the paper does not print; printed: without.")
+        str, typer.Option(help="matched: with a weight decay that the paper does not print; printed: without it.")
     ] = "matched",
-    jobs: Annotated[int, typer.Option(help="Processes on this machine; -1 is one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="How many processes of this machine; -1 means one per core.")] = -1,
     backend: Annotated[
-        str, typer.Option(help="Where processes run: on this machine (loky), or on Dask or Ray.", metavar="NAME")
+        str, typer.Option(help="Where work runs: loky (this machine), dask or ray.", metavar="NAME")
     ] = "loky",
     scheduler_address: Annotated[
         str | None,
         typer.Option(
-            help="Of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray).",
+            help="Address of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray).",
             metavar="ADDRESS",
             show_default="a cluster of --jobs processes here",
         ),
@@ -63,10 +63,10 @@ def reproduce_uci(
     device: Annotated[str, typer.Option(help="cpu, or cuda to train all trials of a cell at once.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
     download: Annotated[
-        bool, typer.Option(help="Download data sets that are not here; without, twonorm and waveform are drawn.")
+        bool, typer.Option(help="Download missing data sets. If not allowed, twonorm and waveform are drawn.")
     ] = True,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
+        Path | None, typer.Option(help="Folder for the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
     ] = None,
 ) -> None:
     """Run the UCI and LIBSVM experiments, and say how well they agree with the paper.
@@ -100,23 +100,23 @@ ImageLosses = Annotated[
 ]
 
 
-ImageTrials = Annotated[int, typer.Option(help="Draws of the corrupted data.", min=1)]
+ImageTrials = Annotated[int, typer.Option(help="How often the corrupted data are drawn.", min=1)]
 
 
-ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes a day or more a cell.")]
+ImageDevice = Annotated[str, typer.Option(help="cuda, or cpu, which takes a day or more per cell.")]
 
 
 Seed = Annotated[int, typer.Option(help="Seed of all draws.", min=0)]
 
 
-Download = Annotated[bool, typer.Option(help="Download images that are not here.")]
+Download = Annotated[bool, typer.Option(help="Download missing images.")]
 
 
 @reproduce.command("cifar10")
 def reproduce_cifar10(
     pairs: Annotated[
         str | None,
-        typer.Option(help="Classes to tell airplanes from.", metavar="NAME,...", show_default="all nine"),
+        typer.Option(help="Classes to compare airplanes with.", metavar="NAME,...", show_default="all nine"),
     ] = None,
     noise: ImageNoise = None,
     risks: Risks = "ber,auc",
@@ -125,7 +125,7 @@ def reproduce_cifar10(
     device: ImageDevice = "cuda",
     seed: Seed = 0,
     download: Download = True,
-    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/cifar10"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/cifar10"),
 ) -> None:
     """Run the CIFAR-10 experiments, airplanes against another class, and say how well they agree with the paper.
 
@@ -146,7 +146,7 @@ def reproduce_mnist(
     device: ImageDevice = "cuda",
     seed: Seed = 0,
     download: Download = True,
-    out: Annotated[Path, typer.Option(help="Folder of the results.", metavar="FOLDER")] = Path("results/mnist"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/mnist"),
 ) -> None:
     """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
 
@@ -179,7 +179,7 @@ def _reproduce_images(
 
 
 def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:
-    """Follow a run to its end, and say how well its results agree with the paper."""
+    """Show the progress of a run until its end, and print how well its results agree with the paper."""
     failed = follow(start, total)
     if failed < total:
         from symloss.paper.compare import compare as compare_with_paper

@@ -1,4 +1,4 @@
-"""What several commands print with."""
+"""Consoles, tables and progress bars with which several commands print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def new_console() -> Any:
-    """Return a console on standard output as it is now."""
+    """Return a console for what standard output is now."""
     from rich.console import Console
 
     return Console()
@@ -36,14 +36,14 @@ def plain_table(*columns: str) -> Table:
 
 
 def warn_of_damage(files: Iterable[object]) -> None:
-    """Name damaged files on standard error, a line each."""
+    """Print the names of damaged files on standard error, one per line."""
     for damaged in files:
         print("symloss: warning:", " ".join(str(damaged).split()), file=sys.stderr)
 
 
 @contextmanager
 def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show what is being fitted, on a terminal: a bar once the number of fits is known."""
+    """Show what is being fitted, if this is a terminal: with a bar as soon as the number of fits is known."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -57,9 +57,9 @@ def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def follow(start: Callable[[OfCell], Iterable[Outcome]], total: int) -> int:
-    """Show outcomes as they come, and on a terminal bars of the cells and of a cell's epochs; return how many failed.
+    """Print outcomes as they come, with progress bars of cells and epochs on a terminal; return how many failed.
 
-    ``start`` is given what to call with the epochs that a cell has done, and returns the outcomes.
+    ``start`` is given a function to call with the number of epochs that a cell has done, and returns the outcomes.
     """
     from rich.console import Console
     from rich.progress import (

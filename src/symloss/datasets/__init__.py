@@ -25,7 +25,7 @@ def list_datasets() -> list[str]:
 
 
 def info(name: str) -> DatasetInfo:
-    """Return what is known of a data set without having it: its size, classes, source, license, files and checksums.
+    """Return the facts about a data set, without its files: size, classes, source, license, file names and checksums.
 
     Examples
     --------
@@ -39,9 +39,9 @@ def info(name: str) -> DatasetInfo:
 
 
 def where(name: str) -> list[str]:
-    """Return where a data set would be read from: SYMLOSS_DATA, cache, generator; nothing if it must be downloaded.
+    """Return the places that a data set would be read from; the list is empty if it must be downloaded.
 
-    The files are looked for, not verified.
+    Places are ``"SYMLOSS_DATA"``, ``"cache"`` and ``"generator"``. The files are looked for, but not verified.
 
     Examples
     --------
@@ -53,14 +53,14 @@ def where(name: str) -> list[str]:
 
 
 def fetch(name: str, *, split: str | None = None, download: bool = True) -> list[Path]:
-    """Return the paths of a data set's files, verified; those that are not here are downloaded into the cache.
+    """Return the paths of a data set's files, after verifying them; missing files are downloaded into the cache.
 
     Parameters
     ----------
     name : str
         One of ``list_datasets()``.
     split : {"train", "test"}, optional
-        Only the files of this part of an official split.
+        Which part of the official split to return; by default all files.
     download : bool
         Whether the network may be used.
 
@@ -86,12 +86,13 @@ def load(name: str, *, split: str | None = None, negative: str | None = None, do
     name : str
         One of ``list_datasets()``.
     split : {"train", "test"}, optional
-        This part of the official split only; for mnist and cifar10. By default both, training images first.
+        Which part of the official split to load; only mnist and cifar10 have one. By default both parts are loaded,
+        training images first.
     negative : str, optional
-        The only negative class to keep, of a data set with several: ``load("cifar10", negative="horse")``.
+        The only negative class to keep, if a data set has several: ``load("cifar10", negative="horse")``.
     download : bool
-        Whether the network may be used. Without it, or when it fails, a missing file is an error; twonorm and waveform
-        are drawn from their generators then, with ``random_state=0``.
+        Whether the network may be used. If it may not, or if the download fails, a missing file is an error. Only
+        twonorm and waveform are then drawn from their generators, with ``random_state=0``.
 
     Examples
     --------
@@ -111,12 +112,14 @@ def load(name: str, *, split: str | None = None, negative: str | None = None, do
 
 
 def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dataset:
-    """Draw twonorm (Breiman, 1996): normal points in 20 dimensions, means -2/sqrt(20) (+1) and 2/sqrt(20) (-1).
+    """Draw twonorm (Breiman, 1996): normal points in 20 dimensions, whose means are all -2/sqrt(20) or 2/sqrt(20).
+
+    The class with negative means is the positive class (+1).
 
     Examples
     --------
     >>> drawn = make_twonorm(1000, random_state=0)
-    >>> bool(((drawn.data.sum(axis=1) < 0) == (drawn.target == 1)).mean() > 0.95)  # the best rule errs in 2.3%
+    >>> bool(((drawn.data.sum(axis=1) < 0) == (drawn.target == 1)).mean() > 0.95)  # the best rule is 97.7% right
     True
     """
     table = generators.twonorm(n_samples, np.random.default_rng(random_state))
@@ -124,7 +127,7 @@ def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dat
 
 
 def make_waveform(n_samples: int = 5000, random_state: RandomState = None) -> Dataset:
-    """Draw waveform (Breiman et al., 1984): noisy mixtures of two of three waves at 21 points; class 1 is positive.
+    """Draw waveform (Breiman et al., 1984): noisy mixtures of two out of three waves at 21 points; class 1 is positive.
 
     Examples
     --------

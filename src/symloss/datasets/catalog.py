@@ -1,6 +1,6 @@
 """The eleven data sets of the paper.
 
-The checksums were computed from the files; that of SUSY.csv.gz is the one that Intel's scikit-learn_bench checks.
+The checksums were computed from the files. That of SUSY.csv.gz is the one that Intel's scikit-learn_bench checks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CIFAR = (
     "https://cave.cs.toronto.edu/kriz",
     "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10",
 )
-BINARY = (1,)  # of two classes the second is positive
+BINARY = (1,)  # the second of two classes is positive
 
 SPAMBASE = DatasetInfo(
     name="spambase",
@@ -122,7 +122,7 @@ WAVEFORM = DatasetInfo(
     source="https://archive.ics.uci.edu/dataset/107/waveform+database+generator+version+1",
     license="CC BY 4.0",
     citation="Breiman and Stone (1984), Waveform Database Generator (Version 1), UCI, doi:10.24432/C5CS3C",
-    preparation="Class 1 against the other two: of the three, the one that matches the published scores.",
+    preparation="Class 1 against the other two: of the three choices, this one matches the published scores.",
     files=(
         DataFile(
             "waveform.data", (Known("da332f3121943f586826f5d1b2cdd354548c59f71ddbf28c4d0c2eb623d7bfc3", 555_497),)
@@ -149,13 +149,13 @@ SUSY = DatasetInfo(
     license="CC BY 4.0",
     citation="Whiteson (2014), SUSY, UCI, doi:10.24432/C54606; Baldi, Sadowski and Whiteson (2014)",
     preparation=(
-        "The first 30,000 of 5,000,000 rows, or the sample of 30,000 (13,815 positive) where only that is at hand."
+        "The first 30,000 of 5,000,000 rows, or a sample of 30,000 rows (13,815 positive) if only the sample is there."
     ),
     files=(
         DataFile(
             "SUSY.csv.gz",
             (
-                # the size is the archive's, a little more than the file's
+                # this size is that of the archive, which is a little larger than the file
                 Known("be56cb5598da8ece4b13912230ee713bab8b3431a7d118e0054ffdf3a2f25664", 922_377_831),
                 Known("b61e03604e19d09c501693c9e19bdce4f0babbad8c33853f55f49f8260e8b5df", 5_606_358),  # the sample
             ),

@@ -1,4 +1,4 @@
-"""CIFAR-10 class by class: the official records of one class in a file of its own, 18 MB instead of 180."""
+"""CIFAR-10 class by class: a file may hold the official records of one class, 18 MB instead of 180 MB."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from symloss.datasets.records import DataFile, Known
 from symloss.datasets.store import data_folder, find_files, verify
 
 FOLDER = "cifar-10-classes"
-TRAINING = 5000  # images of a class in the training batches; those of the test batch follow
+TRAINING = 5000  # how many images of a class are in the training batches; those of the test batch follow
 
-# Of the records of data_batch_1.bin to data_batch_5.bin and of test_batch.bin that have the class, in their order.
+# SHA-256 of all records of a class, in the order of data_batch_1.bin to data_batch_5.bin and test_batch.bin.
 _DIGESTS = {
     "airplane": "b25246ad435de078a327a1c76c7c6098bb7a570aa7db45468398ccd817a1eb40",
     "automobile": "1d36fb5f5c02e19a7899ee5d9becb0fd12a512f4572d84fa0590f71e11436232",
@@ -33,7 +33,7 @@ CLASSES = tuple(_DIGESTS)
 def load_class(name: str, download: bool = True) -> tuple[Bytes, Bytes]:
     """Return the training images (5000, 3, 32, 32) and the test images (1000, 3, 32, 32) of a class of CIFAR-10.
 
-    They are read from ``cifar-10-classes/NAME.bin`` in ``SYMLOSS_DATA`` if that is there, else from the official files.
+    They are read from ``cifar-10-classes/NAME.bin`` in ``SYMLOSS_DATA`` if that exists, else from the official files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Downloads that go on where they broke off."""
+"""Downloads that continue where they were interrupted."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TIMEOUT = 20.0  # seconds without an answer
-TRIES = 5  # a broken connection is taken up again as long as it brings something
+TIMEOUT = 20.0  # how many seconds to wait for an answer
+TRIES = 5  # how often to connect; an attempt that brings no new bytes is the last one
 CHUNK = 1 << 18
 
 
 def download(url: str, part: Path, limit: int) -> None:
-    """Bring what a URL gives into the file ``part``, after the bytes that are there already.
+    """Download a URL into the file ``part``, after the bytes that it already holds.
 
     Parameters
     ----------
     url : str
     part : Path
-        Where the bytes go. Whatever ends the download early, those that have arrived stay there for the next one.
+        The file to write. If the download is interrupted, the bytes that have arrived stay there for the next attempt.
     limit : int
         The most bytes to accept.
     """
@@ -35,7 +35,7 @@ def download(url: str, part: Path, limit: int) -> None:
 
 
 def _try(url: str, part: Path, limit: int) -> str | None:
-    """Ask once, for the missing bytes; return None when the file is whole, else why it is not."""
+    """Ask once for the missing bytes; return None if the file is now complete, else why it is not."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
@@ -48,9 +48,9 @@ def _try(url: str, part: Path, limit: int) -> str | None:
         with answer:
             if answer.code != 416 or not have:
                 raise
-            if answer.headers.get("Content-Range") == f"bytes */{have}":  # there are no more bytes: all are here
+            if answer.headers.get("Content-Range") == f"bytes */{have}":  # all bytes are here already
                 return None
-        part.unlink()  # longer than what the server has: of another file
+        part.unlink()  # it is longer than the file of the server, so its bytes are of another file
         return _try(url, part, limit)
     with response:
         resumed = response.status == 206
@@ -83,7 +83,7 @@ def _check_limit(size: int, limit: int) -> None:
 
 @contextmanager
 def _progress(url: str, have: int, total: int | None) -> Iterator[Callable[[int], Any]]:
-    """Show a bar where standard error is a terminal, and rich is installed."""
+    """Show a progress bar if standard error is a terminal and rich is installed; yield a function that advances it."""
     if find_spec("rich") is None:
         yield lambda count: None  # noqa: ARG005
         return

@@ -1,6 +1,6 @@
-"""The raw formats that the data sets are published in: CSV, ARFF, LIBSVM, idx and CIFAR's binary records.
+"""Readers of the formats of the data sets: CSV, ARFF, LIBSVM, idx and CIFAR's binary records.
 
-None of them can carry code: no pickle is ever loaded.
+None of these formats can carry code: no pickle is ever loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CIFAR_RECORD = 1 + 3 * 32 * 32  # a label and three planes of 32 x 32 pixels
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file to read, decompressed if its first bytes say that it is compressed, whatever its name."""
+    """Open a file to read; it is decompressed if its first bytes say that it is compressed, whatever its name is."""
     with path.open("rb") as stream:
         start = stream.read(3)
     if start[:2] == b"\x1f\x8b":
@@ -40,13 +40,13 @@ def read_text(path: Path) -> str:
 
 
 def read_csv(path: Path, max_rows: int | None = None) -> Floats:
-    """Read comma-separated numbers without a header, all rows or the first ones."""
+    """Read rows of comma-separated numbers without a header, at most ``max_rows`` of them."""
     with io.TextIOWrapper(opened(path), "ascii") as lines:
         return _numbers(path, lines, max_rows)
 
 
 def read_arff(path: Path) -> tuple[tuple[str, ...], Floats]:
-    """Read the attributes' names and the rows of an ARFF file of numbers, KEEL's variant of it, or rows alone."""
+    """Read the names of the attributes and the rows of an ARFF file of numbers or of KEEL's variant, or rows alone."""
     lines = read_text(path).splitlines()
     names = tuple(line.split()[1] for line in lines if line.lower().startswith("@attribute "))
     data = _numbers(path, (line for line in lines if line[:1] not in ("@", "%")))
@@ -56,7 +56,7 @@ def read_arff(path: Path) -> tuple[tuple[str, ...], Floats]:
 
 
 def read_libsvm(path: Path, columns: int) -> tuple[Floats, Floats]:
-    """Read labels and a dense matrix of so many columns from LIBSVM's lines ``label index:value index:value ...``."""
+    """Read labels and a dense matrix from LIBSVM's lines ``label index:value index:value ...``."""
     lines = read_text(path).splitlines()
     entries = np.array([line.count(":") for line in lines])
     words = " ".join(lines).replace(":", " ").split()
@@ -77,7 +77,7 @@ def read_libsvm(path: Path, columns: int) -> tuple[Floats, Floats]:
 
 
 def read_idx(path: Path) -> Bytes:
-    """Read MNIST's idx format: 0, 0, the type (8: unsigned byte), the rank, the sizes (big-endian), the data."""
+    """Read MNIST's idx format: 0, 0, the type (8 is unsigned byte), the rank, the sizes (big-endian), and the data."""
     with opened(path) as stream:
         content = stream.read()
     if content[:3] != b"\x00\x00\x08" or len(content) < 4 + 4 * content[3]:

@@ -1,4 +1,4 @@
-"""Breiman's generators, which the files of twonorm and waveform were drawn from."""
+"""Breiman's generators, from which the files of twonorm and waveform were drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def twonorm(rows: int, generator: np.random.Generator) -> Table:
 
 
 def waveform(rows: int, generator: np.random.Generator) -> Table:
-    """Draw noisy mixtures u * wave + (1 - u) * other wave at 21 points; the class says which two of three waves."""
+    """Draw noisy mixtures u * wave + (1 - u) * other wave at 21 points; the class says which two of the three waves."""
     labels = generator.integers(3, size=rows)
     share = generator.random((rows, 1))
     first, second = WAVES[MIXED[labels, 0]], WAVES[MIXED[labels, 1]]

@@ -1,4 +1,4 @@
-"""What is known of a data set before it is read, and what reading it gives."""
+"""The facts about a data set that are known before it is read, and the data set itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 class Table(NamedTuple):
-    """A data set as its files have it: rows, and each row's class as an index into ``label_names``."""
+    """The content of a data set's files: rows, the class of each row as an index into ``label_names``, and names."""
 
     data: NDArray[Any]
     labels: NDArray[np.int64]
@@ -22,7 +22,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """The checksum and the size in bytes of a file as it is published.
+    """The checksum and the size in bytes of a published file.
 
     Examples
     --------
@@ -42,9 +42,9 @@ class DataFile:
     Parameters
     ----------
     name : str
-        What it is called in the cache.
+        Its name in the cache.
     known : tuple of Known
-        The forms that it is published in, any of which will do.
+        The forms in which it is published; any of them will do.
     also : tuple of str
         Further names that it may have in ``SYMLOSS_DATA``.
 
@@ -67,7 +67,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Mirror:
-    """A URL, and the files that it gives: each by its member's name in the archive, or None for the download itself.
+    """A URL, and the files that it provides: the name of each in the archive, or None if the download is the file.
 
     Examples
     --------
@@ -81,24 +81,24 @@ class Mirror:
 
     @property
     def filename(self) -> str:
-        """The last part of the URL: what a browser would save the download as."""
+        """The last part of the URL, under which a browser would save the download."""
         return unquote(self.url.rpartition("/")[2])
 
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set without having it.
+    """The facts about a data set that are known without its files.
 
     Parameters
     ----------
     name, title : str
         The name to load it by, and what it is.
     rows, dim, positives : int
-        Its size once prepared, and how many rows are positive.
+        Its size after preparation, and how many rows are positive.
     label_names : tuple of str
-        Its classes.
+        The names of its classes.
     positive : tuple of int
-        Those classes, as indices, that are positive (+1); the others are negative (-1).
+        The indices of the classes that are positive (+1); the others are negative (-1).
     publisher, source, license, citation : str
         Who publishes it, on which page, the license stated there, and what to cite.
     preparation : str
@@ -106,13 +106,13 @@ class DatasetInfo:
     files : tuple of DataFile
         The official files.
     mirrors : tuple of Mirror
-        Where the files are downloaded from, in the order of trying.
+        Where the files are downloaded from, in the order in which they are tried.
     read : callable
-        Makes the table of the files' paths, given in their order.
+        Takes the paths of the files, in the order of ``files``, and returns the table.
     generate : callable, optional
-        Draws a table of as many rows from the distribution that the data set is a sample of.
+        Takes a number of rows and a random generator, and draws a table from the distribution of the data set.
     splits : mapping of str to tuple of str
-        The names of the files of each part of an official split.
+        The names of the files in each part of the official split.
 
     Examples
     --------
@@ -160,10 +160,10 @@ class Dataset:
     Parameters
     ----------
     name : str
-    data : array of shape (n, d), float32; of images (n, channels, height, width), uint8 as in the file
+    data : array of shape (n, d), float32; for images (n, channels, height, width), uint8 as in the file
     target : array of n labels in {+1, -1}
     labels : array of n indices into ``label_names``
-        The classes that the file has, of which there may be more than two.
+        The classes in the file; there may be more than two.
     label_names, feature_names : tuple of str
         Names of classes and columns; pixels have no names.
     DESCR : str

@@ -1,4 +1,4 @@
-"""Where a data set's files are: in ``SYMLOSS_DATA``, in the cache, or on the network. Nothing unverified is used."""
+"""Find the files of a data set in ``SYMLOSS_DATA``, in the cache or on the network; only verified files are used."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from symloss.datasets.records import DataFile, DatasetInfo, Mirror
 from symloss.datasets.unpack import unpack
 from symloss.files import whole_file
 
-SPARE = 1 << 24  # bytes: an archive may hold this much beside the files, and as much again as they take
+SPARE = 1 << 24  # bytes; an archive may be this much larger than twice the size of the files
 
 
 def data_folder() -> Path | None:
-    """Return the folder that ``SYMLOSS_DATA`` names, if it is set: the user's own, never written to."""
+    """Return the folder that ``SYMLOSS_DATA`` names, or None; it is the user's own, and never written to."""
     folder = os.environ.get("SYMLOSS_DATA")
     if not folder:
         return None
@@ -28,14 +28,14 @@ def data_folder() -> Path | None:
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads: ``SYMLOSS_CACHE``, or else symloss in the user's cache folder."""
+    """Return the folder for downloads: ``SYMLOSS_CACHE`` if it is set, else ``symloss`` in the user's cache folder."""
     if folder := os.environ.get("SYMLOSS_CACHE"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symloss"
 
 
 def places(info: DatasetInfo) -> list[str]:
-    """Return where the files of a data set are, unverified; nothing if one is missing."""
+    """Return where the files of a data set are, without verifying them; the list is empty if a file is missing."""
     found = set()
     for file in info.files:
         if _given_path(file) or any(file.name in mirror.gives for mirror, _ in _given_archives(info)):
@@ -48,7 +48,7 @@ def places(info: DatasetInfo) -> list[str]:
 
 
 def find_files(info: DatasetInfo, files: Sequence[DataFile], allow_download: bool) -> list[Path]:
-    """Return the paths of files of a data set, all of them verified."""
+    """Return the paths of files of a data set, after verifying all of them."""
     found = {file.name: path for file in files if (path := _given(file) or _cached(file))}
     for mirror, archive in _given_archives(info):
         if wanted := [file for file in files if file.name in mirror.gives and file.name not in found]:
@@ -65,7 +65,7 @@ def find_files(info: DatasetInfo, files: Sequence[DataFile], allow_download: boo
 
 
 def verify(path: Path, file: DataFile, shown: str) -> None:
-    """Raise ValueError unless a file is, byte for byte, one of the forms that it is published in."""
+    """Raise ValueError unless a file is byte for byte one of its published forms."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if digest in {known.sha256 for known in file.known}:
@@ -83,7 +83,7 @@ def _given_path(file: DataFile) -> Path | None:
 
 
 def _given(file: DataFile) -> Path | None:
-    """Return the path of a file in ``SYMLOSS_DATA``; a wrong one is an error, for it is not ours to replace."""
+    """Return the path of a file in ``SYMLOSS_DATA``; a wrong file is an error, because we must not replace it."""
     path = _given_path(file)
     if path is not None:
         verify(path, file, str(path))
@@ -91,14 +91,14 @@ def _given(file: DataFile) -> Path | None:
 
 
 def _given_archives(info: DatasetInfo) -> list[tuple[Mirror, Path]]:
-    """Return the downloads that lie in ``SYMLOSS_DATA`` as they are, not unpacked."""
+    """Return the archives in ``SYMLOSS_DATA`` that the user has downloaded but not unpacked."""
     folder = data_folder()
     archives = [(mirror, folder / mirror.filename) for mirror in info.mirrors] if folder else []
     return [(mirror, path) for mirror, path in archives if path.is_file()]
 
 
 def _cached(file: DataFile) -> Path | None:
-    """Return the path of a file in the cache; a wrong one counts as missing."""
+    """Return the path of a file in the cache; a wrong file counts as missing."""
     path = cache_folder() / file.name
     if not path.is_file():
         return None
@@ -111,7 +111,7 @@ def _cached(file: DataFile) -> Path | None:
 
 
 def _download(info: DatasetInfo, missing: Sequence[DataFile]) -> list[str]:
-    """Bring missing files into the cache, one process at a time; return why it failed, mirror by mirror."""
+    """Download missing files into the cache, in one process at a time; return why it failed, mirror by mirror."""
     from filelock import FileLock
 
     downloads = cache_folder() / "downloads"
@@ -123,14 +123,14 @@ def _download(info: DatasetInfo, missing: Sequence[DataFile]) -> list[str]:
                 if not _is_good(file):
                     return reasons
             for mirror in info.mirrors:
-                _part(mirror).unlink(missing_ok=True)  # what mirrors that failed have left
+                _part(mirror).unlink(missing_ok=True)  # parts of downloads that failed
     except OSError as error:
         return [f"{downloads}: {error}"]
     return []
 
 
 def _try_mirrors(info: DatasetInfo, file: DataFile, missing: Sequence[DataFile]) -> list[str]:
-    """Bring a file into the cache, and other missing ones if they come in the same archive; return what failed."""
+    """Download a file into the cache, with other missing ones in the same archive; return why mirrors failed."""
     limit = 2 * sum(file.size for file in info.files) + SPARE
     reasons: list[str] = []
     for mirror in info.mirrors:
@@ -152,7 +152,7 @@ def _is_good(file: DataFile) -> bool:
 
 
 def _part(mirror: Mirror) -> Path:
-    """Return where a download from a mirror gathers; two mirrors may use one name for different bytes."""
+    """Return the file for an unfinished download; its name depends on the URL, since two mirrors may use one name."""
     key = hashlib.sha256(mirror.url.encode()).hexdigest()[:12]
     return cache_folder() / "downloads" / f"{key}-{mirror.filename}"
 
@@ -167,12 +167,12 @@ def _from_mirror(mirror: Mirror, files: Sequence[DataFile], limit: int) -> None:
         part.unlink(missing_ok=True)
         if not resumed:
             raise
-        _from_mirror(mirror, files, limit)  # the bytes from last time may be to blame
+        _from_mirror(mirror, files, limit)  # again from the start: the old bytes may be wrong
     part.unlink(missing_ok=True)
 
 
 def _place(archive: Path, mirror: Mirror, files: Sequence[DataFile]) -> dict[str, Path]:
-    """Put files that an archive gives into the cache, each of them only once it is whole and verified."""
+    """Put files of an archive into the cache, each one only when it is complete and verified."""
     wanted = {file.name: file for file in files}
     placed: dict[str, Path] = {}
 
@@ -191,7 +191,7 @@ def _place(archive: Path, mirror: Mirror, files: Sequence[DataFile]) -> dict[str
 
 
 def _copy(stream: IO[bytes], path: Path, limit: int) -> None:
-    """Copy a stream, and one byte too many at most."""
+    """Copy a stream, but at most one byte more than the limit: enough to see that it is too long."""
     with path.open("wb") as out:
         left = limit + 1
         while left and (chunk := stream.read(min(CHUNK, left))):

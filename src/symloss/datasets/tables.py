@@ -1,4 +1,4 @@
-"""From a data set's files to its table: which column is the class, which rows are dropped, what is one-hot."""
+"""Turn the files of a data set into its table: find the class, drop rows, and encode categories one-hot."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ SUSY_ROWS = 30_000
 
 
 def last_column_is_class(names: Sequence[str]) -> Callable[[Sequence[Path]], Table]:
-    """Return a reader of one CSV or ARFF file, with these columns and then the class: 0, 1, ..."""
+    """Return a function that reads one CSV or ARFF file with these columns, followed by the class: 0, 1, ..."""
 
     def read(paths: Sequence[Path]) -> Table:
-        """Read the one file."""
+        """Read the file, and return its table."""
         (path,) = paths
         _, rows = read_arff(path)
         _check_columns(path, rows.shape[1], len(names) + 1)
@@ -67,14 +67,14 @@ waveform = last_column_is_class(WAVEFORM_NAMES)
 
 
 def phishing(paths: Sequence[Path]) -> Table:
-    """Read UCI's ARFF file: 30 columns, and the class -1 or 1."""
+    """Read UCI's ARFF file: 30 columns, then the class, -1 or 1."""
     (path,) = paths
     names, rows = read_arff(path)
     return Table(rows[:, :-1].copy(), (rows[:, -1] == 1).astype(np.int64), names[:-1])
 
 
 def susy(paths: Sequence[Path]) -> Table:
-    """Read the first 30,000 rows of UCI's CSV file, or all of a smaller sample: the class, then 18 columns."""
+    """Read the first 30,000 rows of UCI's CSV file, or all rows of a smaller sample: the class, then 18 columns."""
     (path,) = paths
     rows = read_csv(path, SUSY_ROWS)
     _check_columns(path, rows.shape[1], len(SUSY_NAMES) + 1)
@@ -82,22 +82,22 @@ def susy(paths: Sequence[Path]) -> Table:
 
 
 def w8a(paths: Sequence[Path]) -> Table:
-    """Read LIBSVM's file, dense: 300 columns, and the class -1 or +1."""
+    """Read LIBSVM's file into a dense table: 300 columns, and the class, -1 or +1."""
     (path,) = paths
     labels, data = read_libsvm(path, 300)
     return Table(data, (labels > 0).astype(np.int64), tuple(f"x{index}" for index in range(1, 301)))
 
 
 def adult(paths: Sequence[Path]) -> Table:
-    """Read UCI's training and test files, without the rows that miss a value (``?``)."""
+    """Read UCI's training and test files, without the rows in which a value is missing (``?``)."""
     rows = [row for path in paths for row in _rows(path, len(ADULT_NAMES) + 1) if "?" not in row]
     *columns, classes = zip(*rows, strict=True)
-    labels = np.array([name.rstrip(".") == ">50K" for name in classes])  # the test file ends its classes in a full stop
+    labels = np.array([name.rstrip(".") == ">50K" for name in classes])  # the test file has >50K. with a period
     return _one_hot(columns, labels, ADULT_NAMES, ADULT_NUMBERS)
 
 
 def mushroom(paths: Sequence[Path]) -> Table:
-    """Read UCI's file, without the rows that miss a value (``?``): the class e or p, then 22 columns."""
+    """Read UCI's file, without the rows in which a value is missing (``?``): the class, e or p, then 22 columns."""
     (path,) = paths
     rows = [row for row in _rows(path, len(MUSHROOM_NAMES) + 1) if "?" not in row]
     classes, *columns = zip(*rows, strict=True)
@@ -129,7 +129,7 @@ def _rows(path: Path, columns: int) -> list[list[str]]:
 
 
 def _one_hot(columns: Sequence[Sequence[str]], labels: Any, names: Sequence[str], numbers: Sequence[str]) -> Table:
-    """One column for each column of numbers, and one for each value of the others, in the file's order."""
+    """Return a table with one column per column of numbers, and one per value of any other column."""
     blocks: list[NDArray[np.float32]] = []
     feature_names: list[str] = []
     for name, column in zip(names, columns, strict=True):

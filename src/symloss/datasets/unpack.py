@@ -1,6 +1,6 @@
-"""Archives: chosen members of zip and tar.gz, by exact name, and Unix compress (.Z).
+"""Unpack archives: chosen members of zip and tar.gz files, by exact name, and files of Unix compress (.Z).
 
-An archive's own paths are never written to; what is not asked for is not read.
+The paths inside an archive are never used to write files, and only the members that are asked for are read.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-CLEAR = 256  # the code of compress that empties its table
+CLEAR = 256  # the code by which Unix compress empties its table
 
 
 def unpack(
     path: Path, filename: str, gives: Mapping[str, str | None], limit: int, accept: Callable[[str, IO[bytes]], None]
 ) -> None:
-    """Call ``accept`` with the name and the bytes of each file that a download gives.
+    """Call ``accept`` with the name and the bytes of each file that a download provides.
 
     Parameters
     ----------
     path : Path
         The download.
     filename : str
-        What its publisher calls it: the ending says what it is.
-    gives : mapping of file names to members' names, or to None for the download itself
+        The publisher's name for it; its ending says which format it has.
+    gives : mapping
+        The name of each file's member in the archive, or None if the download is the file itself.
     limit : int
-        The size of the largest file: Unix compress is not believed to hold more.
+        The size of the largest file; a file of Unix compress that holds more is refused.
     accept : callable
         Takes a file's name and a stream of its bytes.
     """
@@ -39,7 +40,7 @@ def unpack(
             packed = member.endswith(".Z")
             accept(name, io.BytesIO(decompress_lzw(stream.read(limit), limit)) if packed else stream)
     except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as error:
-        raise ValueError(f"{filename} is no whole archive: {error}") from error
+        raise ValueError(f"{filename} is not a complete archive: {error}") from error
 
 
 def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iterator[tuple[str, str, IO[bytes]]]:
@@ -61,13 +62,13 @@ def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iter
 
 
 def decompress_lzw(content: bytes, limit: int) -> bytes:
-    """Return what Unix compress made ``content`` of: codes of 9 bits and up, low bits first, in groups of eight."""
+    """Return the bytes that Unix compress packed: codes of 9 or more bits, low bits first, in groups of eight."""
     if content[:2] != b"\x1f\x9d" or len(content) < 3 or not 10 <= content[2] & 0x1F <= 16:
         raise ValueError(f"not a file of Unix compress: it starts with {content[:3].hex()}")
     widest, clears = content[2] & 0x1F, bool(content[2] & 0x80)
     alphabet = [bytes([value]) for value in range(256)] + [b""] * clears
     table, previous, width = list(alphabet), b"", 9
-    group, read = 24, 0  # the bit where codes of this width begin, and how many of them are read
+    group, read = 24, 0  # the bit at which codes of this width begin, and how many of them have been read
     parts: list[bytes] = []
     size = 0
     while True:

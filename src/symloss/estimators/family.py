@@ -1,4 +1,4 @@
-"""What a family of models declares about itself: all that the estimators need to know of it."""
+"""What a family of models declares about itself: all that the estimators need to know about it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PenalizedRisk(NamedTuple):
     risk : {"ber", "auc"}
         The balanced error, or 1 - AUC.
     loss : Loss
-        What takes the place of the zero-one loss in the risk.
+        The loss that replaces the zero-one loss in the risk.
     alpha : float
         The L2 penalty.
 

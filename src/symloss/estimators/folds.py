@@ -68,7 +68,9 @@ def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
 
     Examples
     --------
-    >>> check_test_folds([(np.array([0, 1]), np.array([2, 3]))], np.array([True, False, True, False]))
+    >>> check_test_folds([(np.array([0, 1]), np.array([2, 3]))], np.array([True, False, True, True]))
+    Traceback (most recent call last):
+    ValueError: every fold must hold out points of both classes to be scored, got one class in fold 0
     """
     for k, (_, test) in enumerate(folds):
         if len(np.unique(positive[test])) < 2:

@@ -183,7 +183,7 @@ def _minimize_by_lbfgs(
     weights = None if (weight == weight[0]).all() else torch.from_numpy(weight)
 
     first = np.zeros(features.width + 1) if start is None else np.append(*start)
-    # The first step of L-BFGS has length 1, and where corners are rounded over less than that, no search comes back.
+    # The first step of L-BFGS has length 1. Where corners are rounded over less, the search never returns from it.
     unit = min(1.0, loss.width) if isinstance(loss, Rounded) else 1.0
 
     def value_and_gradient(steps: Array) -> tuple[float, Array]:
@@ -202,7 +202,7 @@ def _minimize_by_lbfgs(
         jac=True,
         options={"maxiter": _MAX_ITER, "maxfun": 4 * _MAX_ITER, "maxcor": 20, "ftol": tolerance, "gtol": 1e-10 * unit},
     )
-    # From a start that is nearly a minimizer, there may be no step that rounding does not hide.
+    # If the start is nearly a minimizer, rounding may hide the effect of every step.
     stuck = start is None and found.nit == 0 and np.abs(found.jac).max() > 1e-6
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or stuck:
         raise ValueError(

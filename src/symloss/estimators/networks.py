@@ -51,7 +51,7 @@ class Ensemble(nn.Module):
 
 def _one_score_per_point(scores: Tensor, n: int) -> Tensor:
     if scores.numel() != n:
-        raise ValueError(f"a network must give one score a point, got shape {tuple(scores.shape)} for {n} points")
+        raise ValueError(f"a network must give one score per point, got shape {tuple(scores.shape)} for {n} points")
     return scores.reshape(n)
 
 
@@ -110,7 +110,8 @@ class Schedule(NamedTuple):
     Examples
     --------
     >>> from symloss.losses import Sigmoid
-    >>> Schedule("auc", Sigmoid(), weight_decay=0.01, learning_rate=1e-3, epochs=30, batch_size=500).patience
+    >>> Schedule("auc", Sigmoid(), weight_decay=0.01, learning_rate=1e-3, epochs=30, batch_size=500).epochs
+    30
     """
 
     risk: str

@@ -27,7 +27,7 @@ from symloss.models import Layers, PerceptronStack
 ESTIMATORS: dict[str, type[BinaryClassifier]] = {
     kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
 }
-# Classes of which the fields are saved, by their names in files. Neither these names nor those of fields may change.
+# Classes whose fields are saved, by their names in files. Neither these names nor those of fields may change.
 _RECORDS: dict[str, Callable[..., Any]] = {
     **{family.stored_as: family.scorer for family in ALL_FAMILIES},
     "standard": Standardization,
@@ -35,7 +35,7 @@ _RECORDS: dict[str, Callable[..., Any]] = {
     "member": Member,
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
-_NOT_SAVED = ("callback",)  # a function of the program that fits, which says nothing about the model
+_NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model
 
 
 class Writer:

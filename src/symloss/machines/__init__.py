@@ -1,4 +1,4 @@
-"""Work on many machines, through joblib: loky, Dask or Ray."""
+"""Run work on the processes of this machine, or on many machines by Dask or Ray, through joblib."""
 
 from symloss.machines.cluster import cluster
 from symloss.machines.ray_backend import register_ray

@@ -1,4 +1,4 @@
-"""A cluster for joblib's work: this machine's processes, or Dask or Ray, started here or already running."""
+"""Where joblib runs work: processes of this machine, or a cluster of Dask or Ray, started here or already running."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from symloss.extras import require
 from symloss.machines.ray_backend import RayBackend
 
 _LOG = logging.getLogger(__name__)
-_SECONDS = 10  # to wait for a cluster's answer
-_ANSWER = 15  # seconds until a connection is made, with all that the packages do for it
+_SECONDS = 10  # how long to wait for a cluster to answer
+_ANSWER = 15  # how many seconds Dask or Ray may take to connect
 _TOKEN = "; where Ray asks for a token, both sides need RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN"
-_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # Ctrl-C is the coordinator's, which ends workers
-_NEW_WORKER = 60  # seconds to wait for a worker where the last one died
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # on Ctrl-C, this process ends the workers
+_NEW_WORKER = 60  # how many seconds to wait for a new worker after the last one died
 
 
 @contextmanager
 def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -> Iterator[None]:
-    """Run what is inside the block on several processes or machines, wherever it goes through joblib.
+    """Run the joblib calls inside the block on several processes or machines.
 
     Parameters
     ----------
     backend : {"loky", "dask", "ray"}
         Processes of this machine, or a cluster of Dask or Ray.
     address : str, optional
-        Of a running cluster: ``tcp://host:8786`` of Dask's scheduler, ``ray://host:10001`` of a Ray head, or ``auto``
-        on a machine that belongs to a Ray cluster. Its machines need the same versions of symloss, PyTorch and NumPy.
+        The address of a running cluster: ``tcp://host:8786`` for Dask's scheduler, ``ray://host:10001`` for a Ray head,
+        or ``auto`` on a machine that belongs to a Ray cluster. The machines of the cluster need the same versions of
+        symloss, PyTorch and NumPy as this one.
     jobs : int
-        Without an address, the number of processes to start here, one thread each; -1 is one a core.
+        The number of processes to start here, with one thread each, if no address is given; -1 means one per core.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def cluster(backend: str = "loky", address: str | None = None, jobs: int = -1) -
     if backend not in _OPEN:
         raise ValueError(f"backend must be one of {', '.join(_OPEN)}, got {backend!r}")
     if not isinstance(jobs, int | np.integer) or jobs == 0 or jobs < -1:
-        raise ValueError(f"jobs must be a number of processes, or -1 for one a core; got {jobs!r}")
+        raise ValueError(f"jobs must be a number of processes, or -1 for one per core; got {jobs!r}")
     if address is not None and jobs != -1:
         raise ValueError(f"jobs is for a cluster that is started here; the one at {address} has its own workers")
     processes = cpu_count() if jobs == -1 else jobs
@@ -66,7 +67,7 @@ def _loky(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         raise ValueError(f"loky runs on this machine and takes no address, got {address}; use dask or ray")
     try:
         yield {"backend": "loky", "n_jobs": jobs}
-    except (KeyboardInterrupt, SystemExit):  # the workers would finish what they have, or wait for more
+    except (KeyboardInterrupt, SystemExit):  # otherwise the workers would finish their tasks, or wait for more
         get_reusable_executor(reuse=True).shutdown(kill_workers=True)
         raise
 
@@ -103,7 +104,7 @@ def _dask(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _deaths_told(client: Any) -> Iterator[None]:
-    """Say when a Dask worker dies, which Dask itself makes good."""
+    """Log a warning when a Dask worker dies; Dask itself runs the tasks of this worker again."""
 
     def tell(event: Any) -> None:
         _, what = event
@@ -138,7 +139,8 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
         return
     if address != "auto":
         _check_answer("Ray", address)
-    logging.getLogger("ray._private.worker").addFilter(lambda record: "SIGTERM" not in str(record.msg))  # in a thread
+    # We connect in a thread, where Ray cannot handle SIGTERM: its warning about that is hidden.
+    logging.getLogger("ray._private.worker").addFilter(lambda record: "SIGTERM" not in str(record.msg))
     _connected("Ray cluster", address, lambda: ray.init(address), _TOKEN)
     try:
         _check_versions(_on_every_ray_node(_probe()))
@@ -149,9 +151,9 @@ def _ray(address: str | None, jobs: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of a cluster's start: inside, it crashes Ray and has Dask flood the terminal.
+    """Delay Ctrl-C until a cluster has started: before that, it crashes Ray, and makes Dask flood the terminal.
 
-    Ray takes over SIGTERM at once. A handler that the program had is put back afterwards; else Ray's stays.
+    Ray replaces the handler of SIGTERM when it starts. If the program had a handler of its own, that one is put back.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -184,7 +186,7 @@ def _on_every_ray_node(function: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _check_answer(name: str, address: str) -> None:
-    """Raise a clear error at once where nothing listens; the packages would try on for a minute."""
+    """Raise a clear error at once if nothing listens at the address; Dask and Ray would keep trying for a minute."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:
         if not parts.hostname or not parts.port:
@@ -195,7 +197,7 @@ def _check_answer(name: str, address: str) -> None:
 
 
 def _connected(name: str, address: str, connect: Callable[[], Any], hint: str = "") -> Any:
-    """Return what ``connect`` does, or raise a clear error: what listens may be something else, and never answer."""
+    """Return what ``connect`` returns, or raise a clear error: another program may listen there, and never answer."""
     found: Future[Any] = Future()
 
     def run() -> None:
@@ -204,7 +206,7 @@ def _connected(name: str, address: str, connect: Callable[[], Any], hint: str = 
         except BaseException as error:
             found.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()  # of a pool, the end of the process would wait for it
+    threading.Thread(target=run, daemon=True).start()  # a thread of a pool would keep the process from ending
     try:
         return found.result(_ANSWER)
     except TimeoutError:
@@ -215,7 +217,7 @@ def _connected(name: str, address: str, connect: Callable[[], Any], hint: str = 
 
 
 def _probe() -> Callable[[], dict[str, str]]:
-    """Return a function that says a worker's versions, and that workers without symloss can run as well."""
+    """Return a function that returns the versions on a worker; it also runs on workers that do not have symloss."""
 
     def versions() -> dict[str, str]:
         from importlib import import_module
@@ -223,7 +225,7 @@ def _probe() -> Callable[[], dict[str, str]]:
         found = {}
         for name in ("symloss", "torch", "numpy"):
             try:
-                found[name] = str(import_module(name).__version__).partition("+")[0]  # not the build, as in 2.13.0+cpu
+                found[name] = str(import_module(name).__version__).partition("+")[0]  # 2.13.0, not 2.13.0+cpu
             except ImportError:
                 found[name] = "none"
         return found
@@ -232,7 +234,7 @@ def _probe() -> Callable[[], dict[str, str]]:
 
 
 def _check_versions(of_workers: dict[str, dict[str, str]]) -> None:
-    """Raise an error where a worker has other versions than this process, and so might have other results."""
+    """Raise an error if a worker has other versions than this process, because its results might differ."""
     here = _probe()()
     for worker, there in of_workers.items():
         for name, version in here.items():

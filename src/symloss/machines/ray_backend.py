@@ -1,7 +1,7 @@
-"""Ray as a joblib backend, by Ray tasks.
+"""Ray as a joblib backend: every batch of calls is a Ray task.
 
-Ray's own backend is a pool of actors: joblib gets all results at the end and not as they come, and a killed actor ends
-the whole call.
+Ray's own backend is a pool of actors. There joblib gets all results at the end instead of one by one, and a killed
+actor makes the whole call fail.
 """
 
 from __future__ import annotations
@@ -16,43 +16,46 @@ from joblib import register_parallel_backend
 from joblib.parallel import ParallelBackendBase
 
 _LOG = logging.getLogger(__name__)
-_RETRIES = 3  # as many deaths as Dask allows a task
-_GOODBYE = 10  # seconds to wait for cancelled tasks
-_LARGE = 100_000  # bytes of an array that is worth an entry in Ray's object store
+_RETRIES = 3  # how often a task is run again after its worker died, as in Dask
+_GOODBYE = 10  # how many seconds to wait for cancelled tasks
+_LARGE = 100_000  # arrays of at least this many bytes are sent once, through Ray's object store
 
 
 def register_ray() -> None:
     """Register this backend, so that ``with joblib.parallel_config("symloss-ray")`` runs on Ray.
 
-    Instead of Ray's own, which ``ray.util.joblib.register_ray`` registers as ``"ray"``, and which stays what it is:
-    results come as they are ready, the work of a killed worker is run again, and large arrays are sent once.
-    ``cluster("ray")`` needs no registration.
+    Unlike Ray's own backend, it returns each result when it is ready, runs the tasks of a killed worker again, and
+    sends large arrays once. Ray's own backend, which ``ray.util.joblib.register_ray`` registers as ``"ray"``, stays
+    as it is. ``cluster("ray")`` needs no registration.
 
     Examples
     --------
     >>> register_ray()
+    >>> from joblib.parallel import BACKENDS
+    >>> BACKENDS["symloss-ray"].__name__
+    'RayBackend'
     """
     register_parallel_backend("symloss-ray", RayBackend)
 
 
 class RayBackend(ParallelBackendBase):  # type: ignore[misc]
-    """A thread a task under way, which waits for Ray to run it and asks again if its worker dies."""
+    """Every task has a thread that waits until Ray has run it, and submits it again if its worker dies."""
 
     supports_retrieve_callback = True
     default_n_jobs = -1
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """Return how many tasks may run at once: -1 is one a CPU of the cluster."""
+        """Return how many tasks may run at once; -1 means one per CPU of the cluster."""
         import ray
 
         if n_jobs == 0:
-            raise ValueError("n_jobs must be a number of tasks at a time, or -1 for one a CPU; got 0")
+            raise ValueError("n_jobs must be a number of tasks at a time, or -1 for one per CPU; got 0")
         cpus = int(ray.cluster_resources().get("CPU", 1))
         n_jobs = -1 if n_jobs is None else n_jobs
         return n_jobs if n_jobs > 0 else max(1, cpus + 1 + n_jobs)
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
-        """Start Ray unless it is, and the threads."""
+        """Start the threads, and Ray if it is not running; return how many tasks joblib may submit at a time."""
         import ray
 
         if not ray.is_initialized():
@@ -66,10 +69,10 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
         self._aborted = threading.Event()
         jobs = self.effective_n_jobs(n_jobs)
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="symloss-ray")
-        return max(2, jobs)  # of 1, joblib makes a loop in this process
+        return max(2, jobs)  # with 1, joblib would run everything in this process
 
     def submit(self, func: Any, callback: Any = None) -> Future[Any]:
-        """Schedule a batch of calls."""
+        """Submit a batch of calls, and return its future."""
         future = self._threads.submit(self._result, func, self._aborted)
         self._futures.add(future)
         future.add_done_callback(self._futures.discard)
@@ -77,29 +80,29 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
             future.add_done_callback(callback)
         return future
 
-    apply_async = submit  # its name before joblib 1.5
+    apply_async = submit  # the name of this method before joblib 1.5
 
     def retrieve_result_callback(self, future: Future[Any]) -> Any:
         """Return a batch's results, or raise its exception."""
         return future.result()
 
     def stop_call(self) -> None:
-        """Forget the arrays of a call to Parallel."""
+        """Forget the arrays that a call of ``Parallel`` has stored."""
         self._stored.clear()
 
     def terminate(self) -> None:
-        """Let the threads end."""
+        """Tell the threads to end, without waiting for them."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancel what runs, and wait for the threads: one inside Ray while Ray shuts down crashes the process."""
+        """Cancel running tasks, and wait for the threads: one that uses Ray while it shuts down crashes the process."""
         import ray
 
-        self._aborted.set()  # from here on, no thread adds to what runs
+        self._aborted.set()  # from now on, no thread starts another task
         self.terminate()
         with self._lock:
             running = list(self._running)
-        connected = ray.is_initialized()  # or Ray would start a cluster here
+        connected = ray.is_initialized()  # if not, ray.cancel would start a cluster here
         for reference in running if connected else ():
             ray.cancel(reference, force=True)
         wait(list(self._futures), _GOODBYE)
@@ -116,7 +119,7 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
             try:
                 return self._once(batch, aborted)
             except RayTaskError as error:
-                raise error.cause from None  # what the function raised
+                raise error.cause from None  # the exception that the function raised
             except RayError as error:
                 if retry == _RETRIES or aborted.is_set():
                     raise
@@ -139,19 +142,19 @@ class RayBackend(ParallelBackendBase):  # type: ignore[misc]
                 self._running.discard(reference)
 
     def _store(self, arg: Any) -> Any:
-        """Return where a large array is stored, once for all tasks of a call, or else the argument itself."""
+        """Return a reference to a large array, which is stored once per call, or else the argument itself."""
         import ray
 
         if _size(arg) < _LARGE:
             return arg
         with self._lock:
             if id(arg) not in self._stored:
-                self._stored[id(arg)] = arg, ray.put(arg)  # and keep it, so that no other object gets its id
+                self._stored[id(arg)] = arg, ray.put(arg)  # arg is kept, so that no other object gets its id
             return self._stored[id(arg)][1]
 
 
 def _check_connected() -> None:
-    """Raise an error where the cluster is lost; Ray would look for another one, or start it here."""
+    """Raise an error if the connection is lost; Ray would look for another cluster, or start one here."""
     import ray
 
     if not ray.is_initialized():
@@ -159,12 +162,12 @@ def _check_connected() -> None:
 
 
 def _size(arg: Any) -> int:
-    """Return the bytes of an array's or of a sparse matrix's entries, 0 of anything else."""
+    """Return how many bytes the entries of an array or of a sparse matrix take; 0 for anything else."""
     return int(getattr(arg, "nbytes", 0) or getattr(getattr(arg, "data", None), "nbytes", 0))
 
 
 def _run(batch: Any) -> Any:
-    """Run a batch in the worker."""
+    """Run a batch in the worker, with stored arrays in place of references, and return its results."""
     import ray
 
     batch.items = [

@@ -1,4 +1,4 @@
-"""Independent tasks through joblib, each done once: what a dead worker had under way is run again."""
+"""Run independent tasks through joblib; the tasks of a worker that dies are run again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from joblib.externals.loky.cloudpickle_wrapper import dumps, loads
 from joblib.parallel import get_active_backend
 
 _LOG = logging.getLogger(__name__)
-_TOGETHER = 2  # a task that was under way in so many deaths is run by itself, to know whether it is the cause
-_LOST = {"BrokenProcessPool", "KilledWorker", "CancelledError", "RayError"}  # of packages that may not be installed
+_TOGETHER = 2  # a task that was running when this many workers died is run alone, to see whether it is the cause
+_LOST = {"BrokenProcessPool", "KilledWorker", "CancelledError", "RayError"}  # names: packages may be missing
 
 
 class LostTask(RuntimeError):  # noqa: N818 - it is the task that is lost
-    """Stands for the result of a task whose workers die, even where it is the only one that runs.
+    """The result of a task whose workers die even when it runs alone.
 
     Examples
     --------
@@ -33,25 +33,26 @@ class LostTask(RuntimeError):  # noqa: N818 - it is the task that is lost
 def completed(
     function: Callable[..., Any], tasks: Iterable[Sequence[Any]], jobs: int | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Call a function on each task's arguments, and yield the task's number and result in the order they are ready.
+    """Call a function with the arguments of each task, and yield each task's number and result as soon as it is ready.
 
-    Where it runs is joblib's choice: ``with joblib.parallel_config(...)`` or ``with cluster(...)``. A function's
-    exception is raised. A worker that dies is not one: Dask and our Ray backend run its tasks again, and where all
-    tasks end with a worker, as those of loky's pool do, the unfinished ones are submitted again.
+    joblib decides where the tasks run: ``with joblib.parallel_config(...)`` or ``with cluster(...)``. If the function
+    raises an exception, it is raised here. If a worker dies, nothing is raised: Dask and our Ray backend run its tasks
+    again. If one death ends all workers, as in loky's pool, the unfinished tasks are submitted again.
 
     Parameters
     ----------
     function : callable
-        Without side effects, for it may be called twice with the same arguments; its result is used once.
+        It must have no side effects, because it may be called twice with the same arguments; its result is used once.
     tasks : iterable of tuples
-        Large arrays are sent once, not once a task, if they are arguments themselves and not part of one.
+        The arguments of each task. A large array is sent once, not once per task, if it is an argument itself and not
+        part of one.
     jobs : int, optional
-        As joblib's ``n_jobs``.
+        joblib's ``n_jobs``.
 
     Yields
     ------
     tuple of int and Any
-        The result is a ``LostTask`` if the workers of this task died again and again.
+        The number of a task and its result, which is a ``LostTask`` if the workers of this task died again and again.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def completed(
 def _parallel(
     function: Callable[..., Any], tasks: dict[int, Sequence[Any]], jobs: int | None, under_way: set[int]
 ) -> Iterator[tuple[int, Any]]:
-    """Run tasks, and note in ``under_way`` which were handed to workers."""
+    """Run tasks, yield their numbers and results, and add to ``under_way`` those that were handed to workers."""
 
     def calls(numbers: Iterable[int]) -> Iterator[Any]:
         for k in numbers:
@@ -91,7 +92,7 @@ def _parallel(
 
     try:
         parallel = Parallel(jobs, return_as="generator_unordered", batch_size=1)
-    except ValueError:  # joblib's multiprocessing and Ray's own backend return a list: keep it short
+    except ValueError:  # joblib's multiprocessing and Ray's own backend return lists only: keep them short
         parallel = Parallel(jobs, batch_size=1)
         numbers = iter(tasks)
         while some := list(islice(numbers, effective_n_jobs(parallel.n_jobs))):
@@ -101,9 +102,9 @@ def _parallel(
 
 
 def _call(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
-    """Run in the worker; a task's own joblib calls stay there, where Dask would spread them over the cluster again."""
+    """Call the function in the worker; its own joblib calls stay there, while Dask would send them to the cluster."""
     dask = type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
-    # Dask leaves arrays at odd addresses, where sums have other last digits.
+    # Dask leaves arrays at unaligned addresses, where sums may differ in their last digits.
     aligned = (np.require(arg, requirements="A") if isinstance(arg, np.ndarray) else arg for arg in args)
     with parallel_config("threading", n_jobs=1) if dask else nullcontext():
         try:
@@ -117,7 +118,7 @@ def _call(k: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:
 
 
 def _can_travel(error: Exception) -> bool:
-    """Say whether an exception survives pickling; Dask would wait forever for one that does not, Ray run it again."""
+    """Return whether an exception survives pickling; if not, Dask would wait forever, and Ray would run it again."""
     try:
         return isinstance(loads(dumps(error)), type(error))
     except Exception:

@@ -32,8 +32,10 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
         "loss of a row, and every loss that a one-sided t-test at 5% does not find to be worse than it. The difference "
         "is our score minus the paper's, in points; z is the difference divided by its standard error.",
         "## Summary",
-        _summary_table(cells),
     ]
+    if not summarize(cells).compared:
+        parts.append("The paper has none of these scores, so there is nothing to compare, and the summary is empty.")
+    parts.append(_summary_table(cells))
     if near := near_text(summarize(cells)):
         parts.append(near)
     for table in score_tables(cells, by_noise=single_dataset_families(cells)):

@@ -1,4 +1,4 @@
-"""Columns of a table as numbers: numbers as they are, categories one-hot, and the same at prediction."""
+"""Turn the columns of a table into features: numbers stay as they are, categories are one-hot encoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4
 
 
 class Column(NamedTuple):
-    """A column of a table, and the categories that it had, if it is no column of numbers; None is a missing value.
+    """A column of a table, and its categories if it does not hold numbers; the category None is a missing value.
 
     Examples
     --------
@@ -33,14 +33,14 @@ class Column(NamedTuple):
 
     @property
     def features(self) -> list[str]:
-        """The names of the features that it becomes."""
+        """The names of the features that the column becomes."""
         if self.categories is None:
             return [self.name]
         return [f"{self.name} is missing" if value is None else f"{self.name}={value}" for value in self.categories]
 
 
 class Encoded(NamedTuple):
-    """Features of the rows of a table, and how many rows of each column have a category that was not known.
+    """The features of a table's rows, and for each column the number of rows whose category is not known.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Encoding(NamedTuple):
     columns : tuple of Column
         The columns that are used.
     dropped : dict
-        The columns that are not, and why.
+        The columns that are not used, and why.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Encoding(NamedTuple):
 
     @classmethod
     def fit(cls, frame: DataFrame, max_categories: int = 50) -> Encoding:
-        """Find out what the columns hold; constant ones are dropped, and dates and long lists of texts refused."""
+        """Return the encoding of a table; constant columns are dropped, dates and too many distinct texts refused."""
         columns, dropped, errors = [], {}, []
         for name in frame.columns:
             series = frame[name]
@@ -104,11 +104,11 @@ class Encoding(NamedTuple):
 
     @property
     def categorical(self) -> dict[str, int]:
-        """The columns that are one-hot encoded, and their numbers of categories."""
+        """The columns that are one-hot encoded, and how many categories each has."""
         return {column.name: len(column.categories) for column in self.columns if column.categories is not None}
 
     def transform(self, frame: DataFrame) -> Encoded:
-        """Return the features of the rows, from columns in any order; categories not seen before are all zeros."""
+        """Return the features of the rows; columns may be in any order, and an unknown category becomes all zeros."""
         missing = [column.name for column in self.columns if column.name not in frame.columns]
         if missing:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
@@ -128,12 +128,12 @@ class Encoding(NamedTuple):
         return Encoded(values, unseen)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``from_json`` reads."""
+        """Return the encoding as JSON, which ``from_json`` reads."""
         return {"columns": [column._asdict() for column in self.columns], "dropped": self.dropped}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
-        """Return the encoding again.
+        """Return the encoding that ``to_json`` has turned into JSON.
 
         Examples
         --------
@@ -145,13 +145,13 @@ class Encoding(NamedTuple):
         for column in stored["columns"]:
             name, categories = column["name"], column["categories"]
             if not isinstance(name, str) or not (categories is None or isinstance(categories, (list, tuple))):
-                raise TypeError(f"{column!r} is no column")
+                raise TypeError(f"{column!r} is not a column")
             columns.append(Column(name, None if categories is None else tuple(categories)))
         return cls(tuple(columns), {str(name): str(reason) for name, reason in stored["dropped"].items()})
 
 
 def as_text(value: Any) -> str:
-    """Return a category as text; a whole number has no decimal point, however the column was read.
+    """Return a category as text; a whole number gets no decimal point, even if it was read as a float.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def _column(series: Series, found: list[Any], max_categories: int) -> Column:
             f"date, or drop the column with --drop {series.name}"
         )
     if _is_number(series, found):
-        _numbers(series)  # finite
+        _numbers(series)  # raises if a value is infinite
         return Column(series.name)
     texts = sorted({as_text(value) for value in found})
     if len(texts) > max_categories:
@@ -188,7 +188,7 @@ def _column(series: Series, found: list[Any], max_categories: int) -> Column:
 def _too_many(name: str, texts: list[str], most: int) -> str:
     others = [text for text in texts if not _reads_as_number(text)]
     if len(others) < len(texts) / 10:
-        return f"column {name!r} holds numbers but for {', '.join(map(repr, others[:5]))}: leave missing values empty"
+        return f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
     return (
         f"column {name!r} has {len(texts)} distinct texts (such as {texts[0]!r}), more than {most}: "
         f"drop it with --drop {name} if it names rows, or allow more with --max-categories"
@@ -221,7 +221,7 @@ def _is_date(series: Series, found: Iterable[Any]) -> bool:
 
 
 def _numbers(series: Series) -> Array:
-    """Return numbers, NaN where missing."""
+    """Return the values as numbers; NaN is a missing value."""
     import pandas as pd
 
     numbers = np.asarray(pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
@@ -235,7 +235,7 @@ def _numbers(series: Series) -> Array:
 
 
 def _texts(series: Series) -> list[str | None]:
-    """Return texts, None where missing."""
+    """Return the values as texts; None is a missing value."""
     import pandas as pd
 
     codes, found = pd.factorize(series.astype(object))

@@ -1,4 +1,4 @@
-"""The ROC curve and the distribution of out-of-fold scores, by the observed labels."""
+"""Draw the ROC curve and the distribution of the out-of-fold scores, for the observed labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def scores_figure(fitted: Fitted) -> Figure:
-    """Draw how well the scores of points that were held out tell the observed labels apart.
+    """Return a figure that shows how well out-of-fold scores tell the observed labels apart.
 
     Examples
     --------

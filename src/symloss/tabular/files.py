@@ -1,4 +1,4 @@
-"""Tables in files: CSV and Parquet."""
+"""Read and write tables in CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PYARROW = "tables", "Parquet files need pyarrow", "pyarrow.parquet"
 
 
 def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
-    r"""Read a table with at least one row: Parquet by its suffix, anything else as CSV with a line of names.
+    r"""Read a table with at least one row: as Parquet if the suffix says so, else as CSV with a first line of names.
 
     Parameters
     ----------
     path : str or Path
-        A ``.tsv`` file is separated by tabs, and a CSV file may be compressed (``.csv.gz``).
+        The columns of a ``.tsv`` file are separated by tabs. A CSV file may be compressed (``.csv.gz``).
     text : sequence of str
-        Columns of a CSV file to take as they are written, as the label 01 or the name NA.5.
+        Columns of a CSV file to read as text, exactly as they are written: the label 01 stays 01.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
     separator = "\t" if ".tsv" in path.suffixes else ","
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the line of names
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
             names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True).iloc[0]
             twice = sorted({str(name) for name in names[names.duplicated() & names.notna()]})
             if twice:
@@ -74,7 +74,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no CSV file: it is not text in UTF-8") from None
+        raise ValueError(f"{path} is not a CSV file: it is not text in UTF-8") from None
     except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from None
 
@@ -93,7 +93,7 @@ def _read_parquet(path: Path) -> DataFrame:
 
 
 def write_table(frame: DataFrame, path: str | Path) -> None:
-    r"""Write a table, whole or not at all: as Parquet or CSV, by the suffix.
+    r"""Write a table as Parquet or CSV, depending on the suffix; if writing fails, no file is left or changed.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
-    """Raise where a table lacks columns, and name those that are spelled alike.
+    """Raise ValueError if a table lacks one of these columns, and suggest columns with similar names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fit a CV estimator to a table, and say what was done with its columns."""
+"""Fit a CV estimator to a table, and describe what was done with its columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
 class Fitted(NamedTuple):
-    """A model, the labels and weights that it was fitted to, and what was done, in words.
+    """A model, the labels and weights that it was fitted to, and notes that say what was done.
 
     Examples
     --------
@@ -66,19 +66,20 @@ def fit_table(
     risk : {"auc", "ber"}
         The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
     positive : str, optional
-        The positive label; by default the larger.
+        The positive label; by default the larger of the two.
     drop : sequence of str
-        Columns that are no features.
+        Columns that are not used as features.
     weight : str, optional
-        A column of weights, of which k counts as k repetitions.
+        A column of weights; a row of weight k counts as k repetitions.
     pi, pi_prime : float, optional
-        The share of clean positives among rows labeled positive and negative, for an estimate of the clean score.
+        The share of clean positives among the rows labeled positive (``pi``) and among those labeled negative
+        (``pi_prime``). With both, the score on clean labels is estimated.
     candidates : list of (name, estimator), optional
-        What to choose from, as in ``AUCClassifierCV``.
+        The candidates to choose from, as in ``AUCClassifierCV``.
     max_categories : int
-        The most distinct texts in a column.
+        The largest number of distinct texts that a column may have.
     seed, jobs
-        As ``random_state`` and ``n_jobs``.
+        ``random_state`` and ``n_jobs`` of the estimator.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` whenever a candidate has been fitted: ``stage`` says what is being
         done, and ``done`` of ``total`` fits of this stage have ended.
@@ -91,7 +92,7 @@ def fit_table(
     >>> fitted.model.predict(pd.DataFrame({"x": [0.0, 39.0]})).labels
     ['no', 'yes']
     >>> fitted.notes[0]
-    "label y: 'yes' is positive (20 rows), the larger; 'no' is negative (20 rows)"
+    "label y: 'yes' is positive (20 rows), the larger label; 'no' is negative (20 rows)"
     """
     _check_options(risk, pi, pi_prime)
     check_columns([label], frame, "the label")
@@ -109,7 +110,7 @@ def fit_table(
         candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
     )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
-    estimator.set_params(callback=None)  # the model outlives what shows the progress of its fit
+    estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
     return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
 
 
@@ -126,11 +127,11 @@ def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
     if (pi is None) != (pi_prime is None):
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:
-        clean_auc(0.5, pi, pi_prime)  # raises before the fit rather than after
+        clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
 
 
 def _labels(series: Series, positive: str | None) -> tuple[tuple[Any, Any], NDArray[np.bool_]]:
-    """Return the two labels, the positive one last, and which rows are positive."""
+    """Return the two labels, the positive one last, and whether each row is positive."""
     missing = int(series.isna().sum())
     if missing:
         raise ValueError(f"column {series.name!r}, the label, is empty in {missing} of {len(series)} rows")
@@ -149,7 +150,7 @@ def _labels(series: Series, positive: str | None) -> tuple[tuple[Any, Any], NDAr
 
 
 def _order(value: Any) -> tuple[bool, float, str]:
-    """Numbers, also those that are written as text, before texts."""
+    """Return a key that sorts numbers, also those written as text, before texts."""
     try:
         return (False, float(value), "")
     except (TypeError, ValueError):
@@ -172,7 +173,7 @@ def _weights(series: Series) -> Array:
 
 
 def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], chosen: str | None) -> str:
-    count, larger = int(is_positive.sum()), "" if chosen is not None else ", the larger"
+    count, larger = int(is_positive.sum()), "" if chosen is not None else ", the larger label"
     return (
         f"label {label}: {as_text(labels[1])!r} is positive ({count} rows){larger}; "
         f"{as_text(labels[0])!r} is negative ({len(is_positive) - count} rows)"
@@ -180,7 +181,7 @@ def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.boo
 
 
 def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
-    """Say what is done with the columns."""
+    """Return notes that say what is done with the columns."""
     notes = [f"{len(frame)} rows, {len(encoding.columns)} columns as {len(encoding.features)} features"]
     if encoding.categorical:
         counts = (f"{name} ({count} categories)" for name, count in encoding.categorical.items())
@@ -191,8 +192,8 @@ def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
     missing = {name: int(count) for name in numbers if (count := frame[name].isna().sum())}
     if missing:
         counts = (f"{name} ({count} rows)" for name, count in missing.items())
-        notes.append(f"missing values in {', '.join(counts)}: only models of trees are tried, which take them")
+        notes.append(f"missing values in {', '.join(counts)}: only models of trees, which take them, are tried")
     names = [name for name in numbers if frame[name].dtype.kind in "iu" and len(frame) >= 100 and frame[name].is_unique]
     if names:
-        notes.append(f"whole numbers, distinct in every row: {', '.join(names)}; drop with --drop what only names rows")
+        notes.append(f"whole numbers, distinct in every row: {', '.join(names)}; --drop those that only number rows")
     return notes

@@ -1,4 +1,4 @@
-"""A fitted estimator together with the table that it was fitted to: its columns and its labels."""
+"""A fitted estimator, together with what it needs to know about tables: their columns and labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLE, _FIGURE = "table.json", "scores.png"
 
 
 class Predicted(NamedTuple):
-    """Scores and labels of the rows of a table, and how many rows have a category that was not seen before.
+    """Scores and predicted labels of a table's rows, and for each column the number of rows with an unknown category.
 
     Examples
     --------
@@ -32,17 +32,18 @@ class Predicted(NamedTuple):
 
 
 class TableModel(NamedTuple):
-    """An estimator of features, how a table becomes features, and the label's name and its two values.
+    """A fitted estimator, the encoding that turns a table into its features, the label's column and its two values.
 
     Parameters
     ----------
     estimator : BERClassifierCV or AUCClassifierCV
-        Fitted to labels 0 and 1.
+        The estimator, fitted to labels 0 and 1.
     encoding : Encoding
+        How a table becomes features.
     label : str
         The column of labels.
     labels : tuple of two values
-        The second is the positive one.
+        The negative label and the positive label.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class TableModel(NamedTuple):
     labels: tuple[Any, Any]
 
     def predict(self, frame: DataFrame) -> Predicted:
-        """Return the scores of the rows, above 0 for the positive label, and the labels."""
+        """Return the scores and the labels of the rows; a score above 0 means the positive label."""
         import pandas as pd
 
         values, unseen = self.encoding.transform(frame)
@@ -77,7 +78,7 @@ class TableModel(NamedTuple):
         return Predicted(scores, [self.labels[int(score > 0)] for score in scores], unseen)
 
     def save(self, folder: Path, figure: bytes) -> list[Path]:
-        """Write the model, what it needs to know of tables, and a figure (PNG); return the files."""
+        """Write the model and a figure (PNG) into a folder, and return the paths of all files in it."""
         table = {"label": self.label, "labels": list(self.labels), "encoding": self.encoding.to_json()}
         further = {_TABLE: json.dumps(table, indent=1).encode(), _FIGURE: figure}
         save_with(self.estimator, folder, further)
@@ -85,7 +86,7 @@ class TableModel(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path) -> TableModel:
-        """Return the model that ``symloss fit`` has written into a folder."""
+        """Return the model that ``symloss fit`` or ``save`` has written into a folder."""
         contents = read_contents(folder)
         if _TABLE not in contents["files"]:
             raise ValueError(f"{folder} holds an estimator without the columns of a table: symloss fit writes both")

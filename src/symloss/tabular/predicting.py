@@ -1,4 +1,4 @@
-"""Predictions for a table, as a table."""
+"""Predict the labels of a table; the predictions are a table too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PredictionTable(NamedTuple):
-    """A table with a score and a prediction for each row, and how many rows have categories not seen before.
+    """A table with the score and the prediction of each row, and the number of rows with unknown categories.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class PredictionTable(NamedTuple):
 
 
 def predictions(model: TableModel, frame: DataFrame, id_column: str | None = None) -> PredictionTable:
-    """Return the score and the predicted label of every row, beside a column that tells them apart.
+    """Return the score and the predicted label of every row, next to the column ``id_column`` if it is given.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def predictions(model: TableModel, frame: DataFrame, id_column: str | None = Non
     if id_column is not None:
         check_columns([id_column], frame, "to keep")
         if id_column in ("score", "prediction"):
-            raise ValueError(f"a column of predictions has the name {id_column!r} already; rename the one to keep")
+            raise ValueError(f"a column of predictions already has the name {id_column!r}; rename the column to keep")
         columns[id_column] = frame[id_column]
     predicted = model.predict(frame)
     table = pd.DataFrame({**columns, "score": predicted.scores, "prediction": predicted.labels}, index=frame.index)
@@ -58,7 +58,7 @@ def predictions(model: TableModel, frame: DataFrame, id_column: str | None = Non
 def prediction_notes(
     model: TableModel, frame: DataFrame, predicted: PredictionTable, id_column: str | None = None
 ) -> list[str]:
-    """Say how many rows were predicted, what was ignored, and what was not seen before.
+    """Return notes: how many rows were predicted, which columns were ignored, and where categories were unknown.
 
     Examples
     --------
@@ -79,5 +79,5 @@ def prediction_notes(
         notes.append(f"columns ignored: {', '.join(ignored)}")
     if predicted.unseen:
         counts = ", ".join(f"{name} ({count} rows)" for name, count in predicted.unseen.items())
-        notes.append(f"categories not seen when the model was fitted, taken as none of those: {counts}")
+        notes.append(f"categories not seen in the fit, treated as none of those seen: {counts}")
     return notes

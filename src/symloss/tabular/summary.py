@@ -1,4 +1,4 @@
-"""What a fit has found: for programs as a dict, for people as a table."""
+"""The results of a fit: as a dict for programs, as a printed table for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def summary(fitted: Fitted) -> dict[str, Any]:
-    """Return the candidates with their scores on the labels given, the choice, and what to expect of it.
+    """Return the candidates with their scores on the labels given, their weights, and the scores of the average.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
 
 
 def print_summary(fitted: Fitted, console: Console) -> None:
-    """Print the notes, a table of candidates with the best first, and the scores.
+    """Print the notes, a table of candidates, the best one first, and the scores of their average.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     >>> from symloss.tabular import fit_table
     >>> frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
     >>> print_summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]), Console(width=100))
-    label y: '1' is positive (20 rows), the larger; '0' is negative (20 rows)
+    label y: '1' is positive (20 rows), the larger label; '0' is negative (20 rows)
     40 rows, 1 columns as 1 features
     ...
     """
@@ -84,11 +84,11 @@ def print_summary(fitted: Fitted, console: Console) -> None:
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
     chosen = len(fitted.model.estimator.members_)
-    of = f"the average of {chosen}" if chosen > 1 else "the one chosen"
+    of = f"the average of {chosen}" if chosen > 1 else "the chosen one"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
     lines = [f"{found['score']} of {of} on the labels given, out of fold: {found['corrupted_score']:.3f}"]
     if clean is not None:
         lines.append(f"{found['score']} on clean labels, estimated: {clean}")
-    lines.append(f"threshold: {found['threshold']:.4g}, already taken off the scores: above 0 is positive")
+    lines.append(f"threshold: {found['threshold']:.4g}, already subtracted from scores: above 0 is positive")
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
