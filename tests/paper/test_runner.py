@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.paper import runner
 from symloss.paper.experiment import label, run_trials
 from symloss.paper.protocol import Settings
 from symloss.paper.results import Configuration, read_result, read_results, result_path
@@ -85,15 +87,80 @@ def test_what_a_cell_lacks_is_added(tmp_path):
     assert new.seconds > old.seconds
 
 
-def test_a_damaged_file_is_reported_and_run_again(tmp_path):
+def newer(content):
+    return json.dumps(json.loads(content) | {"format": 2}).encode()
+
+
+def with_a_key(content):
+    return json.dumps(json.loads(content) | {"weather": "fine"}).encode()
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:200], newer, with_a_key, lambda _: b""])
+def test_a_file_that_cannot_be_read_is_named_and_kept(tmp_path, damage):
     list(run(tmp_path, [cell()], LOSSES))
     path = result_path(tmp_path, "twonorm", 0.8, 0.3)
     whole = json.loads(path.read_text())["scores"]
-    path.write_text(path.read_text()[:200])
-    with pytest.warns(UserWarning, match="run again"):
-        (outcome,) = run(tmp_path, [cell()], LOSSES)
-    assert outcome.seconds is not None
-    assert json.loads(path.read_text())["scores"] == whole
+    path.write_bytes(damage(path.read_bytes()))
+    content = path.read_bytes()
+
+    other = replace(cell(), pi=0.9)
+    outcomes = {outcome.configuration.pi: outcome for outcome in run(tmp_path, [cell(), other], LOSSES)}
+    assert str(path) in outcomes[0.8].error
+    assert "--replace-damaged" in outcomes[0.8].error
+    assert path.read_bytes() == content
+    assert outcomes[0.9].error is None
+    assert outcomes[0.9].seconds is not None
+
+    for number in (1, 2):
+        (outcome,) = run(tmp_path, [cell()], LOSSES, replace_damaged=True)
+        assert outcome.error is None
+        assert json.loads(path.read_text())["scores"] == whole
+        assert path.with_name(f"{path.name}.damaged{number}").read_bytes() == content
+        path.write_bytes(content)
+    path.unlink()
+    assert [result.pi for result in read_results(tmp_path).whole] == [0.9]  # what is kept is not taken for a result
+
+
+def test_a_protected_file_is_not_replaced(tmp_path, monkeypatch):
+    list(run(tmp_path, [cell()], LOSSES))
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
+    content = path.read_bytes()
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        (outcome,) = run(tmp_path, [cell()], [*LOSSES, sl.Ramp()])
+    assert "Permission denied" in outcome.error
+    assert path.read_bytes() == content
+
+
+def test_a_file_damaged_during_the_run_is_kept(tmp_path, monkeypatch):
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
+
+    def damaged_meanwhile(*arguments):
+        path.write_text("{}")
+        return [(0, run_task(*arguments[1][0]))]
+
+    monkeypatch.setattr(runner, "completed", damaged_meanwhile)
+    (outcome,) = run(tmp_path, [cell()], LOSSES)
+    assert str(path) in outcome.error
+    assert path.read_text() == "{}"
+
+
+def test_the_command_line_names_what_it_does_not_replace(tmp_path):
+    options = ["reproduce", "uci", "--datasets", "twonorm", "--noise", "0.8,0.3", "--trials", "1", "--risks", "auc"]
+    options += ["--losses", "unhinged", "--jobs", "1", "--no-download", "--out", str(tmp_path)]
+    path = result_path(tmp_path, "twonorm", 0.8, 0.3)
+    path.write_text('{"format": 2}')
+    result = CliRunner().invoke(app, options, env={"COLUMNS": "300"})
+    assert result.exit_code == 1
+    assert path.name in result.output
+    assert path.read_text() == '{"format": 2}'
+    assert CliRunner().invoke(app, [*options, "--replace-damaged"]).exit_code == 0
+    assert set(read_result(path).scores["auc"]) == {"unhinged"}
+    assert path.with_name(f"{path.name}.damaged1").read_text() == '{"format": 2}'
 
 
 def test_two_runs_at_once_lose_nothing(tmp_path):

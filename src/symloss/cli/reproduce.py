@@ -25,6 +25,14 @@ reproduce = typer.Typer(
 )
 
 
+ReplaceDamaged = Annotated[
+    bool,
+    typer.Option(
+        "--replace-damaged", help="Run again where a result file cannot be read, and keep that file under another name."
+    ),
+]
+
+
 @reproduce.command("uci")
 def reproduce_uci(
     datasets: Annotated[
@@ -68,6 +76,7 @@ def reproduce_uci(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
     ] = None,
+    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the UCI and LIBSVM experiments, and say how well they agree with the paper.
 
@@ -85,7 +94,11 @@ def reproduce_uci(
     wanted = uci_configurations(names, noises, trials, protocol, seed)
     folder = out or Path("results") / f"uci-{protocol}"
     with cluster(backend, scheduler_address, jobs):
-        _finish(folder, lambda _: run(folder, wanted, chosen, named, device=device, download=download), len(wanted))
+        _finish(
+            folder,
+            lambda _: run(folder, wanted, chosen, named, None, device, download, None, replace_damaged),
+            len(wanted),
+        )
 
 
 ImageNoise = Annotated[
@@ -126,6 +139,7 @@ def reproduce_cifar10(
     seed: Seed = 0,
     download: Download = True,
     out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/cifar10"),
+    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the CIFAR-10 experiments, airplanes against another class, and say how well they agree with the paper.
 
@@ -134,7 +148,7 @@ def reproduce_cifar10(
     from symloss.paper.protocol import CIFAR10_PAIRS
 
     names = listed(pairs) if pairs is not None else CIFAR10_PAIRS
-    _reproduce_images("cifar10", names, noise, risks, losses, trials, device, seed, download, out)
+    _reproduce_images("cifar10", names, noise, risks, losses, trials, device, seed, download, out, replace_damaged)
 
 
 @reproduce.command("mnist")
@@ -147,12 +161,13 @@ def reproduce_mnist(
     seed: Seed = 0,
     download: Download = True,
     out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/mnist"),
+    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
 
     Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
     """
-    _reproduce_images("mnist", [], noise, risks, losses, trials, device, seed, download, out)
+    _reproduce_images("mnist", [], noise, risks, losses, trials, device, seed, download, out, replace_damaged)
 
 
 def _reproduce_images(
@@ -166,6 +181,7 @@ def _reproduce_images(
     seed: int,
     download: bool,
     folder: Path,
+    replace_damaged: bool,
 ) -> None:
     from symloss.paper.protocol import LOSSES, NOISES
     from symloss.paper.runner import image_configurations, run
@@ -175,7 +191,11 @@ def _reproduce_images(
     wanted = image_configurations(family, pairs, noises, trials, seed)
     named = risk_names(risks)
     check_device(device)
-    _finish(folder, lambda progress: run(folder, wanted, chosen, named, 1, device, download, progress), len(wanted))
+    _finish(
+        folder,
+        lambda progress: run(folder, wanted, chosen, named, 1, device, download, progress, replace_damaged),
+        len(wanted),
+    )
 
 
 def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:

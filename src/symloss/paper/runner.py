@@ -6,10 +6,10 @@ writes, so that they need no disk in common, and what was run twice is written o
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from filelock import FileLock
@@ -161,12 +161,13 @@ def run(
     device: str = "cpu",
     download: bool = True,
     progress: Progress | None = None,
+    replace_damaged: bool = False,
 ) -> Iterator[Outcome]:
     """Run what is not yet in the folder, each configuration into its file once it is done, and yield each outcome.
 
     Stop it at any moment: what is finished is kept, and the next run goes on from there. A result that lacks a loss or
-    a risk is completed. A damaged file is reported, and its configuration run again. One that fails stops no other, and
-    one whose worker dies is run again.
+    a risk is completed. A file that cannot be read, because it is damaged, protected, or from a newer version, is
+    reported and left as it is. A configuration that fails stops no other, and one whose worker dies is run again.
 
     Parameters
     ----------
@@ -183,6 +184,8 @@ def run(
         Whether data sets that are not here may be downloaded; without, twonorm and waveform are drawn.
     progress : callable, optional
         Called with how many epochs of how many are done, of images; these must run in this process.
+    replace_damaged : bool
+        Whether to run configurations again whose file cannot be read. The old file is kept under another name.
 
     Examples
     --------
@@ -200,7 +203,15 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for configuration in configurations:
-        task = _task(configuration, _kept(folder, configuration), losses, risks, device, download)
+        try:
+            kept = _kept(folder, configuration)
+        except DamagedResult as error:
+            if not replace_damaged:
+                advice = "it is left as it is, and not run again; --replace-damaged would keep it under another name"
+                yield Outcome(configuration, error=f"{error}; {advice}")
+                continue
+            kept = None
+        task = _task(configuration, kept, losses, risks, device, download)
         if task.losses:
             tasks.append(task)
         else:
@@ -212,7 +223,7 @@ def run(
     sources: dict[str, str] = {}
     work = partial(run_task, progress=progress) if progress else run_task
     for k, result in completed(work, [(task,) for task in tasks], jobs if device == "cpu" else 1):
-        yield _written(folder, tasks[k].configuration, result, sources)
+        yield _written(folder, tasks[k].configuration, result, sources, replace_damaged)
 
 
 def _task(
@@ -229,7 +240,11 @@ def _task(
 
 
 def _written(
-    folder: Path, configuration: Configuration, result: Result | str | LostTask, sources: dict[str, str]
+    folder: Path,
+    configuration: Configuration,
+    result: Result | str | LostTask,
+    sources: dict[str, str],
+    replace_damaged: bool,
 ) -> Outcome:
     """Write a result that came back, and return its outcome; ``sources`` says where each data set is from so far."""
     if not isinstance(result, Result):
@@ -238,7 +253,13 @@ def _written(
         check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another cell")
         path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
         with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
-            kept = _kept(folder, configuration, quietly=True)
+            try:
+                kept = _kept(folder, configuration)
+            except DamagedResult:
+                if not replace_damaged:
+                    raise
+                kept = None
+                path.rename(_beside(path))
             write_result(folder, result if kept is None else _joined(kept, result))
     except (ValueError, OSError) as error:
         return Outcome(configuration, result.seconds, str(error))
@@ -298,17 +319,18 @@ def _both(old: str, new: str) -> str:
     return old if new in old.split("; ") else f"{old}; {new}"
 
 
-def _kept(folder: Path, configuration: Configuration, quietly: bool = False) -> Result | None:
+def _beside(path: Path) -> Path:
+    """Return a name for a damaged file that no file has yet, and that is not taken for a result."""
+    names = (path.with_name(f"{path.name}.damaged{number}") for number in count(1))
+    return next(name for name in names if not name.exists())
+
+
+def _kept(folder: Path, configuration: Configuration) -> Result | None:
     """Return the result that is there, or None; one of another configuration, not ours to overwrite, is an error."""
     path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
     if not path.exists():
         return None
-    try:
-        result = read_result(path)
-    except DamagedResult as error:
-        if not quietly:
-            warnings.warn(f"{error}; its cell is run again", stacklevel=2)
-        return None
+    result = read_result(path)
     if result.configuration != configuration:
         different = [key for key, value in vars(configuration).items() if getattr(result, key) != value]
         raise ValueError(
