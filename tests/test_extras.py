@@ -273,12 +273,12 @@ from pathlib import Path
 import symloss as sl
 from symloss.paper.figures import save_figures, save_result_figures
 from symloss.paper.compare import compare
-from symloss.paper.results import Cell, write_cell
+from symloss.paper.results import Result, write_result
 
-cell = Cell(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
-write_cell(Path("results"), cell)
+result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+write_result(Path("results"), result)
 assert len(save_figures(Path("figures"))) == 6
-assert save_result_figures(Path("figures"), compare([cell]))
+assert save_result_figures(Path("figures"), compare([result]))
 sl.report.write_report([Path("results")], Path("report.html"))
 sl.report.write_explorer(Path("explorer.html"), [sl.get_loss("ramp")])
 """
