@@ -1,4 +1,4 @@
-"""The comparison as a Markdown page: the summary, then three lines a row, ours, the paper's and the difference."""
+"""The comparison as Markdown: a summary, then tables with three lines per row: ours, the paper's, the difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldfac
 
 
 def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
-    """Return the comparison as Markdown; ``scored`` says how ours are scored, where that is not as published.
+    """Return the comparison as Markdown; ``scored`` says how our networks are scored, if not as published.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def summary_texts(name: str, summary: Summary) -> list[str]:
 
 
 def near_text(summary: Summary) -> str:
-    """Return what share of the cells is near the paper's, or nothing where the paper has none of them.
+    """Return a sentence that says how many cells are near the paper's; it is empty if the paper has none of the cells.
 
     Examples
     --------
