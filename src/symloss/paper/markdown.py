@@ -27,7 +27,7 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     <BLANKLINE>
     """
     parts = [
-        "# Ours and the paper's" + (f": ours with {scored}" if scored else ""),
+        "# Our scores and the paper's" + (f": ours with {scored}" if scored else ""),
         "Scores are means over the trials, from 0 to 100, with the standard error in brackets. Boldface marks the best "
         "loss of a row, and every loss that a one-sided t-test at 5% does not find to be worse than it. The difference "
         "is our score minus the paper's, in points; z is the difference divided by its standard error.",
