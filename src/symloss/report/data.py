@@ -15,7 +15,7 @@ DECIMALS = 4  # of means, as in the result files
 CURVE_DECIMALS = 2  # finer than a screen can show
 SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
            "*": "star"}  # fmt: skip
-# Of other losses. Users' own losses have six colors, so that pairs of symbol and color repeat after 42 losses.
+# Symbols of other losses. Users' own losses have six colors, so pairs of symbol and color repeat after 42 losses.
 FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
 FILTERS = {"run": "Run", "dataset": "Data set", "risk": "Risk", "loss": "Loss", "scores": "Scores"}
 

@@ -26,7 +26,7 @@ from symloss.theory.report import Report
 TITLE = "The loss explorer"
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
 _SAMPLES: Array = np.linspace(-40, 40, 4001)  # where a loss without a formula is sampled
-# Of users' own losses. There are six colors for them, so that pairs of dash and color repeat after 30 losses.
+# Dashes of users' own losses. There are six colors for them, so pairs of dash and color repeat after 30 losses.
 _DASHES = ("solid", "9px,4px", "2px,3px", "9px,3px,2px,3px", "16px,4px")
 _POINTS = 120  # per class in the two-Gaussian example
 
@@ -56,8 +56,8 @@ _TRANSFORMATION = (
 )
 _PROBABILITY = (Slider("eta", "η", "probability of a positive at x", 0.8, 0.01, 0.99, 0.01),)
 _NOISE = (
-    Slider("pi", "π", "positives in corrupted positives", 0.7, 0.5, 1, 0.01),
-    Slider("pi_prime", "π′", "positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
+    Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0.5, 1, 0.01),
+    Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
 )
 _RANGES = {"b": (1.1, 200.0, 0.1, "slope of the barrier"), "r": (0.1, 50.0, 0.1, "half-width of the symmetric part")}
 

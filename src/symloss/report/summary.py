@@ -36,7 +36,7 @@ def summary_section(runs: Sequence[Run]) -> Section:
     >>> summary_section([]).title
     'Summary'
     """
-    # Runs follow different protocols and may have the same cells, so that their numbers are never combined.
+    # Runs follow different protocols and may have the same cells, so their numbers are never combined.
     summaries = {run.name: summarize(run.published) for run in runs}
     html = render(
         "summary.html.j2",

@@ -186,7 +186,7 @@ def _both_ways(step: Step, images: Tensor) -> Tensor:
 def _graph(
     function: Callable[[], None], generator: torch.Generator, state: Sequence[Tensor], forget: Callable[[], None]
 ) -> Callable[[], None]:
-    """Return a function as one CUDA graph; the state is put back after the few calls that must come before."""
+    """Return a function as one CUDA graph; the state is restored after the few calls that must come before."""
     before = [part.clone() for part in state]
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())

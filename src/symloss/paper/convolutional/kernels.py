@@ -221,7 +221,7 @@ class KernelConvolution:
         return Pooled(images, output, corner, images)
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient with respect to the weights, given that with respect to the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
         groups, n, side, _, channels = pooled.images.shape
         networks, _, p, _, outputs = by_output.shape
         each, tile = networks // groups, self.tiles.weights

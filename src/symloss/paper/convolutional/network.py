@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 
 KERNEL = 5  # pixels, the width and height of a convolution's patches
 Part = TypeVar("Part")
-_ALIGNED = 64  # numbers in a line of a GPU's memory; every part of the stack begins at a new line
+_ALIGNED = 64  # numbers: every part of the stack begins at a multiple of this, at a whole line of a GPU's memory
 
 
 @dataclass(frozen=True)

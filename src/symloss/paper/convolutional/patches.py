@@ -42,7 +42,7 @@ class Convolution(Protocol):
         """Convolve with weights (networks, 25 * channels + 1, outputs), biases last, and pool."""
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient with respect to the weights, given that with respect to the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
 
     def input_gradient(self, pooled: Pooled, by_output: Tensor, weights: Tensor) -> Tensor:
         """Return the gradient with respect to the images, for networks that each have their own images."""
@@ -67,7 +67,7 @@ class Patches:
         return Pooled(images, output, corner, patches)
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient with respect to the weights, given that with respect to the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
         groups, networks, outputs = len(pooled.images), len(by_output), by_output.shape[-1]
         found = torch.bmm(pooled.saved.mT, _unpooled(pooled, by_output, groups))
         each = networks // groups

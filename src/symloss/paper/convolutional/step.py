@@ -52,7 +52,7 @@ class Step:
         self.trials = len(stack) // len(risks)
         self.rate = stack.architecture.dropout
         self.sums = torch.promote_types(dtype, torch.float32)
-        self.copy = stack.flat.to(dtype)  # no copy but the parameters themselves, if these are in float32 too
+        self.copy = stack.flat.to(dtype)  # in float32, the parameters themselves and no copy
         self.gradient = torch.zeros_like(self.copy)
         self.parameters, self.gradients = stack.views(self.copy), stack.views(self.gradient)
         self.streams = [torch.cuda.Stream(stack.flat.device) for _ in risks] if stack.flat.is_cuda else []

@@ -61,7 +61,7 @@ const explorerMath = (() => {
     const best = risks.reduce((lowest, value, k) => (value < risks[lowest] ? k : lowest), 0);
     let low = best ? probes[best - 1] : 0;
     let high = probes[best];
-    if (best === 0 && !falls(high)) return { at: side, value: at(high) }; // flat from 0 on: return 1
+    if (best === 0 && !falls(high)) return { at: side, value: at(high) }; // flat from 0 on: take 1 or -1
     while (falls(high) && high < 1e3 * loss.unit) [low, high] = [high, 1.1 * high];
     if (falls(high) || high > 500 * loss.unit) return { at: side * Infinity, value: at(high) };
     for (let i = 0; i < BISECTIONS; i++) {
