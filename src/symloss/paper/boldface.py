@@ -20,10 +20,10 @@ def boldface(means: Sequence[float], standard_errors: Sequence[float | None], tr
 
     Notes
     -----
-    The test is unpaired, with significance level 5% and Welch's degrees of freedom. For the
-    printed means and standard errors, it gives the published boldface wherever their rounding leaves no doubt. The
-    published boldface does not show whether the paper used Welch's test or the test that pools the variances: with
-    equal numbers of trials, these two differ only in the degrees of freedom.
+    The test is unpaired, with significance level 5% and Welch's degrees of freedom. For the printed means and standard
+    errors, it gives the published boldface wherever their rounding leaves no doubt. The published boldface does not
+    show whether the paper used Welch's test or the test that pools the variances: with equal numbers of trials, these
+    two differ only in the degrees of freedom.
 
     Examples
     --------

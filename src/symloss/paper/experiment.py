@@ -101,7 +101,7 @@ def _score(risk: str, scores: Tensor, y_test: Tensor) -> float:
 
 
 def label(loss: Loss) -> str:
-    """Return what results call a loss: its name if built in, else its module and name; with parameters if not default.
+    """Return a loss's name in results: that of a built-in loss, else module and name; with parameters if not default.
 
     Examples
     --------

@@ -166,7 +166,7 @@ class Half(NamedTuple):
     Parameters
     ----------
     corrupted_positive, corrupted_negative : array of rows
-        The half that chooses: as many of both classes, corrupted with the noise rate of the training images.
+        The half that chooses: two corrupted classes of equal size, with the noise rate of the training images.
     positive, negative : array of rows
         The half that is scored: its clean classes.
 

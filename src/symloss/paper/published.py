@@ -21,7 +21,7 @@ LOSSES = {
 # Means and standard errors are printed to 0.1, so the rounding error is uniform on an interval of length 0.1.
 ROUNDING_VARIANCE = 0.1**2 / 12
 
-_OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no class car; its row is between bird and deer
+_OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no car; that row is between bird and deer
 
 
 @dataclass(frozen=True)

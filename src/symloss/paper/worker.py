@@ -135,7 +135,7 @@ def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
 
 
 def check_source(before: str, source: str, where: str = "its file") -> None:
-    """Raise an error if scores on data from different sources (official files or a generator) would be mixed.
+    """Raise an error if scores on data from different sources (such as files and a generator) would be mixed.
 
     Examples
     --------
