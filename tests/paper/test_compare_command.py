@@ -46,7 +46,7 @@ def test_every_file(folder, tmp_path):
     rows = list(csv.DictReader((tmp_path / "new" / "cells.csv").read_text().splitlines()))
     assert len(rows) == 112
     assert {row["loss"] for row in rows} >= {"barrier_hinge", "savage"}
-    assert (tmp_path / "new" / "tables.md").read_text().startswith("# Ours and the paper's")
+    assert (tmp_path / "new" / "tables.md").read_text().startswith("# Our scores and the paper's")
     assert (tmp_path / "figures" / "figure4.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "figures" / "ours_against_paper.pdf").read_bytes().startswith(b"%PDF")
 

@@ -161,7 +161,7 @@ def test_other_scores_beside_the_papers(quick, tmp_path):
         result = CliRunner().invoke(app, ["compare", str(tmp_path), *options])
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["compared"] == 2
-        assert page.read_text().startswith("# Ours and the paper's: ours with dropout off, ")
+        assert page.read_text().startswith("# Our scores and the paper's: ours with dropout off, ")
         (auc,) = (line.split(",") for line in target.read_text().splitlines() if ",auc," in line)
         assert float(auc[6]) == pytest.approx(cell.further[scores].scores["auc"]["sigmoid"][0], abs=1e-3)
     for wrong in ("epoch", "dropout"):

@@ -68,7 +68,7 @@ def test_fit_says_what_it_did(folder):
         "label churn: 'yes' is positive (", "), the larger label; 'no' is negative (",
         "150 rows, 5 columns as 9 features",
         "one-hot encoded: plan (3 categories), city (3 categories)", "dropped: unit (constant)",
-        "AUC on noisy folds", "trees, leaves of 20", "weight", "on the labels given, out of fold: 0.",
+        "AUC on noisy folds", "trees, leaves of 20", "weight", "on the given labels, cross-validated: 0.",
         "AUC on clean labels, estimated: ", "% interval", "threshold: ", "scores.png",
     ):  # fmt: skip
         assert line in text

@@ -1,4 +1,4 @@
-"""Boldface as in the paper: the best mean, and every loss that a one-sided t-test does not separate from it."""
+"""Boldface as in the paper: the best mean, and every loss that a one-sided t-test does not find to be worse."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ def boldface(means: Sequence[float], standard_errors: Sequence[float | None], tr
     Parameters
     ----------
     means, standard_errors : sequences of float
-        Of each loss. A standard error of None (one trial) allows no test: then only the best mean is in boldface.
+        Of each loss. A standard error of None (one trial) allows no test; then only the best mean is in boldface.
     trials : int
-        How many trials each mean is of.
+        Number of trials behind each mean.
 
     Notes
     -----
-    The test is unpaired, with significance level 5% and Welch's degrees of freedom. The published boldface is that of
-    the printed means and standard errors wherever their rounding leaves no choice; it does not tell Welch's test from
-    the one that pools the variances, for with equally many trials only the degrees of freedom differ.
+    The test is unpaired, with significance level 5% and Welch's degrees of freedom. For the printed means and standard
+    errors, it gives the published boldface wherever their rounding leaves no doubt. The published boldface does not
+    show whether the paper used Welch's test or the test that pools the variances: with equal numbers of trials, these
+    two differ only in the degrees of freedom.
 
     Examples
     --------

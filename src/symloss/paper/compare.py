@@ -1,4 +1,4 @@
-"""Ours beside the paper's, cell by cell, and how well the two agree."""
+"""Our scores beside the paper's, cell by cell (a cell of a table is one score), and how well the two agree."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from symloss.paper.boldface import boldface
 from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, find_published, published_cells
 from symloss.paper.results import PUBLISHED, Result, Scored
 
-_FILE_WORDS = {"risk": "objective"}  # what CSV and JSON files call it
+_FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
 _COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
             "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the paper's tables, one loss and risk on one data set at one noise rate: ours, and the paper's.
+    """A cell of the tables, ours and the paper's: the score of one loss and risk on one data set at one noise rate.
 
     Parameters
     ----------
     family, dataset, risk, pi, pi_prime, loss
         Which cell it is.
     mean, se : float
-        Ours; ``se`` is None after a single trial.
+        Our mean score and its standard error; ``se`` is None after a single trial.
     trials : int
     bold : bool
-        Whether ours is in boldface, among all losses of the row.
+        Whether our score is in boldface when compared with all losses of the row.
     paper_mean, paper_se, paper_bold
-        The paper's, or None where it has no such cell.
+        The same of the paper, or None where it has no such cell.
     scores : tuple of float
         The score of every trial.
     curve, curve_errors : tuple of float
-        The mean score after each epoch, and its standard errors, where they were recorded.
+        The mean score after each epoch, and the standard errors of these means, where they were recorded.
     number : int
         Its place among all cells of a report.
 
@@ -77,10 +77,11 @@ class Cell:
 
     @property
     def z(self) -> float | None:
-        """The difference over its standard error, the rounding of the paper's numbers counted.
+        """The difference divided by its standard error, which includes the rounding of the paper's numbers.
 
-        A mean printed to 0.1 adds the variance 0.1^2 / 12. So does a standard error s: over all values that are
-        printed as s, its square has the mean s^2 + 0.1^2 / 12, also where 0.0 is printed for 0 to 0.05.
+        A mean that is printed to one decimal adds the variance 0.1^2 / 12. A printed standard error s adds the same:
+        over all values that are printed as s, the mean of the square is s^2 + 0.1^2 / 12. This also holds where 0.0
+        is printed, for values from 0 to 0.05.
         """
         if self.difference is None or self.paper_se is None or self.se is None:
             return None
@@ -88,18 +89,18 @@ class Cell:
 
     @property
     def row(self) -> tuple[str, str, str, float, float]:
-        """The row of a table that the cell is in."""
+        """What tells the cell's row from other rows: family, data set, risk and noise rate."""
         return self.family, self.dataset, self.risk, self.pi, self.pi_prime
 
 
 def compare(results: Iterable[Result], way: str = PUBLISHED) -> list[Cell]:
-    """Put results beside the paper's, in the paper's order; other data sets and losses come last.
+    """Return the cells of results beside the paper's, in its order; other data sets and losses come last.
 
     Parameters
     ----------
     results : iterable of Result
     way : str
-        How ours are scored, such as ``dropout_off``; all results must be scored so.
+        How our networks are scored, such as ``dropout_off``; every result must have such scores.
 
     Examples
     --------
@@ -121,18 +122,20 @@ class Summary:
     Parameters
     ----------
     cells, compared : int
-        Cells of ours, and those of them that the paper has.
+        Number of our cells, and how many of them the paper has too.
     rms_difference, mean_difference : float
-        Of our means from the paper's, in points of 0 to 100.
+        Root mean square and mean of our means minus the paper's, in points (scores are from 0 to 100).
     share_within_1_5, share_within_3 : float
         Shares of the compared cells that differ by at most 1.5 and 3 points.
     share_z_below_1, share_z_below_2, share_z_below_3 : float
-        Shares of the compared cells with z between -1 and 1, -2 and 2, -3 and 3. If all that differs is chance, about
-        0.68, 0.95 and 0.997.
+        Shares of the compared cells with z between -1 and 1, -2 and 2, -3 and 3. They are about 0.68, 0.95 and 0.997
+        if the differences are only chance.
     boldface_of, boldface_agree : int
-        Cells of rows with all the paper's losses; those in boldface in both or in neither, among these losses.
+        Number of cells in rows that have all of the paper's losses, and how many of these cells agree: they are in
+        boldface both here and in the paper, or in neither. Here boldface compares the paper's losses only.
     best_loss_of, best_loss_agree : int
-        Such rows; those in which our best loss, or one of equal mean, is in boldface in the paper.
+        Number of rows that have all of the paper's losses, and in how many of them our best loss (or another loss
+        with the same mean) is in boldface in the paper.
 
     Examples
     --------
@@ -157,7 +160,7 @@ class Summary:
     best_loss_agree: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, with the agreements as shares too."""
+        """Return plain data for JSON, which also gives the two agreements as shares."""
         rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
         return rounded | {
             "boldface_agreement": _share(self.boldface_agree, self.boldface_of),
@@ -166,12 +169,15 @@ class Summary:
 
 
 def summarize(cells: Sequence[Cell]) -> Summary:
-    """Return how well compared cells agree with the paper.
+    """Return how well cells agree with the paper.
 
     Examples
     --------
-    >>> summarize([]).rms_difference is None
-    True
+    >>> near = Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
+    >>> far = Cell("uci", "susy", "auc", 1, 0, "hinge", 85.5, 0.4, 20, True, 83.5, 0.4, True)
+    >>> summary = summarize([near, far])
+    >>> round(summary.mean_difference, 3), summary.share_within_1_5
+    (1.2, 0.5)
     """
     differences = [cell.difference for cell in cells if cell.difference is not None]
     sizes = [abs(cell.z) for cell in cells if cell.z is not None]
@@ -196,7 +202,7 @@ def summarize(cells: Sequence[Cell]) -> Summary:
 
 
 def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
-    """Return the summaries of all cells and of each family, risk and noise rate.
+    """Return one summary of all cells, and one for each family, risk and noise rate.
 
     Examples
     --------
@@ -219,7 +225,7 @@ def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
 
 
 def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the summary as plain data: that of all cells, and below it those of families, risks and noise rates.
+    """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside.
 
     Examples
     --------
@@ -237,7 +243,7 @@ def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def comparison_csv(cells: Sequence[Cell]) -> str:
-    """Return the cells as CSV, one row each; what does not exist is empty, boldface is 1 or 0.
+    """Return the cells as CSV, one row per cell; missing values are empty, and boldface is 1 or 0.
 
     Examples
     --------
@@ -255,12 +261,13 @@ def comparison_csv(cells: Sequence[Cell]) -> str:
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Return the cells in rows: those of one data set, risk and noise rate.
+    """Return the cells in rows: one row per data set, risk and noise rate.
 
     Examples
     --------
-    >>> rows_of([])
-    []
+    >>> cells = [Cell("uci", "susy", "auc", 1, 0, loss, 77.9, 0.4, 20, True) for loss in ("hinge", "squared")]
+    >>> [[cell.loss for cell in row] for row in rows_of(cells)]
+    [['hinge', 'squared']]
     """
     return [list(row) for _, row in groupby(cells, key=lambda cell: cell.row)]
 
@@ -277,7 +284,7 @@ def noise_text(pi: float, pi_prime: float) -> str:
 
 
 def loss_order(loss: str) -> tuple[int, str]:
-    """Return a key that sorts losses: the paper's in its order, the other built-in ones, and others by name.
+    """Return a key that sorts losses: the paper's in its order, then other built-in ones, then all others by name.
 
     Examples
     --------
@@ -322,7 +329,7 @@ def _standard_error(scores: Sequence[float]) -> float | None:
 
 
 def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:
-    """Return a row's cells of the paper's losses, boldface decided among them; nothing if one is missing."""
+    """Return the cells of the paper's losses, with boldface that compares only these; no cells if one is missing."""
     cells = [cell for cell in row if cell.paper_mean is not None]
     if {cell.loss for cell in cells} != LOSSES.keys():
         return []
@@ -331,7 +338,7 @@ def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """The paper's order: its families, data sets and losses first."""
+    """Return a key that sorts cells in the paper's order: its families, data sets and losses first."""
     families, datasets = _known()
     return (
         families.index(cell.family) if cell.family in families else len(families),

@@ -1,4 +1,4 @@
-"""The trials of a data set at a noise rate: every loss and risk, trained on corrupted draws, scored on clean points."""
+"""The trials of a data set at a noise rate: losses and risks, trained on corrupted samples, scored on clean points."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_trials(
     name: str = "",
     device: str | torch.device = "cpu",
 ) -> Scores:
-    """Train on corrupted draws of a data set, and return the scores on clean test points.
+    """Train on corrupted samples of a data set, and return the scores on clean test points.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ def run_trials(
     risks : sequence of {"ber", "auc"}
         Risks to minimize.
     trials : int
-        Number of draws; all losses and risks share a draw, its initial weights and its batches.
+        Number of samples; in a trial, all losses and risks share the sample, the initial weights and the batches.
     settings : Settings
         How to train.
     seed : int
     name : str
         The data set's name. A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else.
     device : str or torch.device
-        A CPU trains one perceptron after another, on one thread; any other device trains all at once.
+        A CPU trains one perceptron after another, on one thread; any other device trains all of them at once.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _score(risk: str, scores: Tensor, y_test: Tensor) -> float:
 
 
 def label(loss: Loss) -> str:
-    """Return what a loss is called in results: its name if built in, else where it is from; and unusual parameters.
+    """Return a loss's name in results: that of a built-in loss, else module and name; with parameters if not default.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class _Trial(NamedTuple):
 
 
 def trial_seeds(seed: int, name: str, pi: float, pi_prime: float, trial: int) -> list[np.random.SeedSequence]:
-    """Return the seeds of a trial's draw, of its training and of what else it draws."""
+    """Return the three seeds of a trial: of its sample, of its training, and of anything else that is random."""
     identity = f"{seed}/{name}/{float(pi)!r}/{float(pi_prime)!r}/{trial}"
     return np.random.SeedSequence(int.from_bytes(identity.encode(), "big")).spawn(3)
 
@@ -157,7 +157,7 @@ def _draw(
 
 
 def standardized(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
-    """Return both in float32, shifted and scaled to mean 0 and variance 1 of each feature on the training points.
+    """Return both in float32, with each feature shifted and scaled to mean 0 and variance 1 on the training points.
 
     A feature that is constant there is only shifted.
 
@@ -169,7 +169,7 @@ def standardized(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
     """
     train, test = (np.asarray(part, dtype=np.float64) for part in (X_train, X_test))
     mean, scale = train.mean(0), train.std(0)
-    scale[train.max(0) == train.min(0)] = 1.0  # rounding can leave a constant a tiny deviation
+    scale[train.max(0) == train.min(0)] = 1.0  # rounding can give a constant feature a tiny deviation
     return (
         torch.from_numpy(((train - mean) / scale).astype(np.float32)),
         torch.from_numpy(((test - mean) / scale).astype(np.float32)),

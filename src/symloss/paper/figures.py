@@ -1,4 +1,4 @@
-"""Figures 1 to 3, of the losses; figure 4, scores against noise; and our scores against the paper's."""
+"""Figures 1 to 3 (losses), figure 4 (scores against noise), and a plot of our scores against the paper's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Curve(NamedTuple):
-    """A loss to draw, and what to scale it by.
+    """A loss to draw, and the factor by which it is multiplied.
 
     Examples
     --------
@@ -86,10 +86,10 @@ def save_figures(directory: Path) -> list[Path]:
 
 
 def figure_4(cells: Sequence[Cell]) -> Figure:
-    """Draw figure 4: mean balanced accuracy and AUC against noise, two panels a data set.
+    """Draw figure 4: mean balanced accuracy and AUC against noise, with two panels per data set.
 
-    Lines are ours, with bars of one standard error; crosses are the paper's. One family at a time: cells of several
-    are drawn side by side.
+    Lines are our scores, with bars of one standard error; crosses are the paper's scores. The data sets are drawn side
+    by side whatever their family, so give the cells of one family at a time.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def panels(
     styles: dict[str, Style],
     crosses: bool,
 ) -> Figure:
-    """Draw a panel for each data set and risk, up to five data sets side by side, risks below each other.
+    """Draw one panel per data set and risk, with up to five data sets side by side and the risks below each other.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def panels(
 
 
 def scatter(cells: Sequence[Cell]) -> Figure:
-    """Draw our means against the paper's, and below that the difference; a column for each risk.
+    """Draw our means against the paper's, and the differences below, with one column per risk.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def scatter(cells: Sequence[Cell]) -> Figure:
 
 
 def save_result_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write the figures of results, each as PNG and PDF: figure 4, the same of other families, and the scatter plot.
+    """Write the figures of results, each as PNG and PDF: figure 4, the same for other families, a scatter plot.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def save_result_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
 
 
 def draw_against_noise(axes: Axes, cells: Sequence[Cell], styles: dict[str, Style]) -> None:
-    """Draw the means of one data set and risk, with bars of a standard error, and crosses for the paper's.
+    """Draw the means of one data set and risk, with bars of one standard error, and crosses for the paper's means.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def legend_of(styles: dict[str, Style], crosses: bool = False) -> list[tuple[str
 def _figure(
     title: str, curves: Sequence[Curve], x: tuple[float, float], y: tuple[float, float], mirrored: bool = False
 ) -> Figure:
-    """Draw the curves, or with ``mirrored`` their sums with their mirror images."""
+    """Draw the curves l(z), or with ``mirrored`` the sums l(z) + l(-z)."""
     with styled() as new_figure:
         figure = new_figure(figsize=(5.2, 3.6))
         axes = figure.add_subplot()

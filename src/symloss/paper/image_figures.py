@@ -1,4 +1,4 @@
-"""Figure 5, scores of convolutional networks against noise and against epochs; and the latter for all data sets."""
+"""Figure 5: scores of convolutional networks against noise and epochs; and scores against epochs for all data sets."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FIGURE_5 = {("mnist", "mnist"): "MNIST", ("cifar10", "horse"): "airplane against
 
 
 def figure_5(cells: Sequence[Cell]) -> Figure:
-    """Draw figure 5: above, mean scores against noise; below, against epochs at the highest noise.
+    """Draw figure 5: mean scores against noise (above), and against epochs at the highest noise (below).
 
-    Lines are ours, with bars or bands of one standard error; crosses are the paper's. Of CIFAR-10, only airplanes
-    against horses are drawn; of other families, nothing.
+    Lines are our scores, with bars or bands of one standard error; crosses are the paper's scores. Only MNIST and,
+    from CIFAR-10, airplanes against horses are drawn.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def figure_5(cells: Sequence[Cell]) -> Figure:
 
 
 def epochs_figure(cells: Sequence[Cell]) -> Figure:
-    """Draw mean balanced accuracy and AUC against epochs at the highest noise, two panels a data set.
+    """Draw mean balanced accuracy and AUC against epochs at the highest noise, with two panels per data set.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def epochs_figure(cells: Sequence[Cell]) -> Figure:
 
 
 def draw_against_epochs(axes: Axes, cells: Sequence[Cell], styles: dict[str, Style]) -> None:
-    """Draw the mean score of each loss after each epoch, a band of its standard error, and the paper's at the end.
+    """Draw each loss's mean score after each epoch, a band of one standard error, and the paper's score at the end.
 
     Examples
     --------
@@ -118,8 +118,11 @@ def save_epoch_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
 
     Examples
     --------
-    >>> save_epoch_figures(Path("unused"), [])
-    []
+    >>> import tempfile
+    >>> cells = [Cell("cifar10", "cat", "auc", 1, 0, "hinge", 90.5, 0.5, 2, True, curve=(80.0, 90.5))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_epoch_figures(Path(folder), cells)]
+    ['epochs_cifar10.png', 'epochs_cifar10.pdf']
     """
     drawn = {}
     with_curves = [cell for cell in cells if cell.curve]

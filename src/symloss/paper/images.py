@@ -22,16 +22,16 @@ from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, ImageSettings
 from symloss.paper.results import PUBLISHED, Scored, Scores
 from symloss.paper.training import Risk
 
-# The ways of scoring beside the published one: dropout on, last epoch.
+# The ways of scoring besides the published one, which is: dropout on, last epoch.
 FURTHER_WAYS = {
     "dropout_off": "dropout off, last epoch",
     "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
 }
-_AT_ONCE = 1 << 24  # scores that are measured together
+_AT_ONCE = 1 << 24  # number of scores that are measured together
 
 
 class Images(NamedTuple):
-    """Clean images of two classes, as (n, channels, side, side) of bytes, and their labels +1 and -1.
+    """Clean images of two classes, as bytes of shape (n, channels, side, side), and their labels +1 and -1.
 
     Examples
     --------
@@ -89,20 +89,21 @@ def run_image_trials(
     dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Scored]:
-    """Train networks on corrupted draws of images, and return their scores on the clean test images.
+    """Train networks on corrupted samples of images, and return their scores on the clean test images.
 
-    Parameters are those of `symloss.paper.experiment.run_trials`; ``architecture`` is another network than the paper's,
-    and ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's
-    draw, initial parameters and batches depend on its seed and number alone; its dropout, which is drawn for all trials
-    together, also on how many trials there are.
+    Parameters are those of `symloss.paper.experiment.run_trials`. ``architecture`` replaces the paper's network, and
+    ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's sample,
+    initial parameters and batches depend only on its seed and number. Dropout is drawn for all trials together, so it
+    also depends on how many trials there are.
 
     Returns
     -------
     dict of Scored
-        By the way of scoring: ``as published``, after the last epoch with dropout on; ``dropout_off``, the same with
-        dropout off; ``chosen_epoch``, with dropout off after the epoch that corrupted labels choose, see
-        `choose_epochs`, without a curve. Beside these, ``epoch`` holds which epoch that is, the mean of two, and
-        ``corrupted`` the curve of the score on the corrupted labels that choose.
+        One entry for each way of scoring. ``as published`` is after the last epoch with dropout on. ``dropout_off`` is
+        the same with dropout off. ``chosen_epoch`` is with dropout off, after the epoch that is chosen on corrupted
+        labels (see `choose_epochs`), and has no curve. Two more entries describe this choice: ``epoch`` holds the
+        number of the chosen epoch (the mean of two choices), and ``corrupted`` the curve of the score on these
+        corrupted labels.
 
     Examples
     --------
@@ -160,14 +161,14 @@ def run_image_trials(
 
 
 class Half(NamedTuple):
-    """One half of the test images chooses an epoch by corrupted labels, the other one is what is scored.
+    """The rows of two halves of the test images: one chooses an epoch by corrupted labels, the other is scored.
 
     Parameters
     ----------
     corrupted_positive, corrupted_negative : array of rows
-        Corrupted at the noise of the training images, and as many of both.
+        The half that chooses: two corrupted classes of equal size, with the noise rate of the training images.
     positive, negative : array of rows
-        The clean classes of the other half.
+        The half that is scored: its clean classes.
 
     Examples
     --------
@@ -183,10 +184,10 @@ class Half(NamedTuple):
 
 
 def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.random.Generator) -> tuple[Half, Half]:
-    """Split the test images at random into halves with as many of each class, and corrupt the labels of either.
+    """Split the test images at random into halves with equal numbers of each class, and corrupt the labels of both.
 
-    Training images would serve, but under noise CIFAR-10 leaves none: pi + pi' = 1.1, and the two corrupted classes of
-    4,540 images take 4,994 of the 5,000 airplanes.
+    Unused training images would do as well, but with noise CIFAR-10 has too few: pi + pi' = 1.1, so the two corrupted
+    classes of 4,540 images take 4,994 of the 5,000 airplanes.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.
 
 
 def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) -> int:
-    """Return how many images of either corrupted class so many clean ones suffice for.
+    """Return the largest size of both corrupted classes for which these numbers of clean images suffice.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) 
 def _summary(
     found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
 ) -> dict[str, Scored]:
-    """Return the scores of a training's test scores (2, epochs, risks, trials, n_test), dropout off and on."""
+    """Return the measures of test scores (2, epochs, risks, trials, n_test), with dropout off and on."""
     off, on = (_by_risk(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], risks) for part in found)
     chosen, epoch, corrupted = choose_epochs(found[0], folds, risks)
 
@@ -261,13 +262,14 @@ def choose_epochs(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
-    Both halves choose in turn: no image counts for a score that it helped to choose. Where several epochs are as good,
-    it is the earliest; of equal balanced accuracies the last bit of the sum of two shares may decide.
+    Both halves choose in turn, so that no image counts for a score that it helped to choose. If several epochs are
+    equally good, the earliest is chosen; among equal balanced accuracies, the last bit of the sum of two shares may
+    decide.
 
     Parameters
     ----------
     scores : Tensor of shape (epochs, risks, trials, n_test)
-    folds : sequence of pairs of Half, one a trial
+    folds : sequence of pairs of Half, one per trial
     risks : sequence of Risk
 
     Returns
@@ -299,9 +301,9 @@ def choose_epochs(
 
 
 def _by_risk(scores: Tensor, columns: Sequence[NDArray[np.int64]], risks: Sequence[Risk]) -> Tensor:
-    """Return each risk's measure, 0 to 100, of scores (epochs, risks, trials, n) for positives and negatives.
+    """Return each risk's measure, from 0 to 100, of scores of shape (epochs, risks, trials, n).
 
-    ``columns`` are the two classes' columns, for all trials or (trials, m) for each.
+    ``columns`` are the columns of the positives and of the negatives: the same for all trials, or (trials, m).
     """
     found = torch.empty(scores.shape[:3], dtype=torch.float64, device=scores.device)
     index = [torch.from_numpy(part).to(scores.device) for part in columns]
@@ -329,7 +331,7 @@ def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
 
 
 def _named(values: Tensor, risks: Sequence[Risk]) -> Scores:
-    """Return rows of numbers by their risk and loss."""
+    """Return the rows of numbers as ``[risk][loss]``."""
     found: dict[str, dict[str, list[float]]] = {}
     for risk, row in zip(risks, values.tolist(), strict=True):
         found.setdefault(risk.name, {})[label(risk.loss)] = row

@@ -1,4 +1,4 @@
-"""The tables of experiments in LaTeX (booktabs), laid out as the paper prints them, with our numbers."""
+"""The paper's tables of experiments in LaTeX (booktabs), in its layout, with our numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DOCUMENT = r"""\documentclass[10pt]{article}
 
 
 def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write each table into a file of its own and ``tables.tex``, a document of all of them; return the paths.
+    """Write each table into its own file, and a document ``tables.tex`` that includes them all; return the paths.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
     """
     tables = {"main_text": main_text_table(cells)} if _main_text_cells(cells) else {}
     for table in score_tables(cells, by_noise={"mnist"}):
-        family = re.sub(r"[^A-Za-z0-9]+", "-", table.family)  # LaTeX reads few characters in a file's name
+        family = re.sub(r"[^A-Za-z0-9]+", "-", table.family)  # LaTeX accepts few special characters in file names
         noise = f"_{noise_name(*table.noise)}" if table.noise else ""
         tables[f"{family}_{table.risk}{noise}"] = appendix_table(table)
     paths = []
@@ -60,7 +60,7 @@ def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
 
 
 def main_text_table(cells: Sequence[Cell]) -> str:
-    r"""Return the table of the main text: four data sets at (0.65, 0.45), a line for each of BAC and AUC.
+    r"""Return the table of the main text: four data sets at (0.65, 0.45), with one line for BAC and one for AUC.
 
     Examples
     --------

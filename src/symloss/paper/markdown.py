@@ -1,4 +1,4 @@
-"""The comparison as a Markdown page: the summary, then three lines a row, ours, the paper's and the difference."""
+"""The comparison as Markdown: a summary, then tables with three lines per row: ours, the paper's, the difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldfac
 
 
 def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
-    """Return the comparison as Markdown; ``scored`` says how ours are scored, where that is not as published.
+    """Return the comparison as Markdown; ``scored`` says how our networks are scored, if not as published.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     <BLANKLINE>
     """
     parts = [
-        "# Ours and the paper's" + (f": ours with {scored}" if scored else ""),
+        "# Our scores and the paper's" + (f": ours with {scored}" if scored else ""),
         "Scores are means over the trials, from 0 to 100, with the standard error in brackets. Boldface marks the best "
         "loss of a row, and every loss that a one-sided t-test at 5% does not find to be worse than it. The difference "
         "is our score minus the paper's, in points; z is the difference divided by its standard error.",
@@ -65,7 +65,7 @@ def summary_texts(name: str, summary: Summary) -> list[str]:
 
 
 def near_text(summary: Summary) -> str:
-    """Return what share of the cells is near the paper's, or nothing where the paper has none of them.
+    """Return a sentence that says how many cells are near the paper's; it is empty if the paper has none of the cells.
 
     Examples
     --------

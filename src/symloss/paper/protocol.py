@@ -1,4 +1,4 @@
-"""The settings of the paper's experiments, as data: what is printed, and what matches the published numbers."""
+"""The settings of the paper's experiments, as data: those that it prints, and those that match its numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSSES: tuple[Loss, ...] = (
     Savage(),
 )
 TRIALS = 20
-CIFAR10_PAIRS = ("automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # told from airplanes
+CIFAR10_PAIRS = ("automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # each against airplanes
 IMAGE_TRIALS = 10
 
 
@@ -36,9 +36,9 @@ class Settings:
     n_positive, n_negative : int
         Corrupted positives and negatives to train on.
     n_test : int
-        Clean points to test on, half of either class.
+        Clean points to test on, half of them from each class.
     hidden_units, epochs, batch_size, learning_rate
-        As printed.
+        As printed in the paper.
     weight_decay : float
         L2 decay, added to the gradient; the paper prints none.
 
@@ -67,8 +67,9 @@ PROTOCOLS = {"matched": MATCHED, "printed": PRINTED}
 class ImageSettings:
     """How the convolutional networks of the MNIST and CIFAR-10 experiments are trained.
 
-    The paper prints the network, its number of images, AMSGrad and 10 trials; the rest is from the authors' script. All
-    test images are used; their scores are recorded after every epoch, with dropout off and, as published, on.
+    The paper prints the network, the number of images, AMSGrad and 10 trials; the rest is from the authors' script. All
+    test images are used. Their scores are recorded after every epoch, with dropout off and with dropout on; the
+    published scores are those with dropout on.
 
     Parameters
     ----------
@@ -76,10 +77,10 @@ class ImageSettings:
         Corrupted positives and negatives to train on.
     epochs, batch_size : int
     balanced : bool
-        Whether a batch has ``batch_size`` images of either class, instead of ``batch_size`` of both together.
+        Whether a batch has ``batch_size`` images of each class, instead of ``batch_size`` images in all.
     learning_rate, weight_decay, dropout : float
     mean, sd : tuple of float
-        What each channel is normalized by, for pixels from 0 to 1.
+        Mean and standard deviation that normalize each channel, for pixels from 0 to 1.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class ImageSettings:
 
 
 CIFAR10 = ImageSettings()
-# Pixels from 0 to 255, unscaled, which is what the authors' script makes of MNIST.
+# Pixels are left unscaled, from 0 to 255, as the authors' script does for MNIST.
 MNIST = ImageSettings(15000, 15000, balanced=True, weight_decay=0.0, mean=(0.0,), sd=(1 / 255,))
 IMAGES = {"cifar10": CIFAR10, "mnist": MNIST}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-# The columns of the paper's tables, in its order: our name of a loss, and the heading that it has there.
+# The columns of the paper's tables, in its order: our name for each loss, and its heading in the paper.
 LOSSES = {
     "barrier_hinge": "Barrier",
     "unhinged": "Unhinged",
@@ -18,10 +18,10 @@ LOSSES = {
     "savage": "Savage",
 }
 
-# Means and standard errors are printed to 0.1: what is cut off is uniform on an interval that long.
+# Means and standard errors are printed to 0.1, so the rounding error is uniform on an interval of length 0.1.
 ROUNDING_VARIANCE = 0.1**2 / 12
 
-_OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no class car: the row between bird and deer
+_OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no car; that row is between bird and deer
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def published_cells() -> tuple[PublishedCell, ...]:
 
 
 def find_published(family: str, dataset: str, risk: str, pi: float, pi_prime: float, loss: str) -> PublishedCell | None:
-    """Return a published cell, or None where the paper has none: another data set, noise rate or loss.
+    """Return a published cell, or None if the paper does not have this data set, noise rate or loss.
 
     Examples
     --------

@@ -23,9 +23,9 @@ from symloss.files import write_whole
 from symloss.functional import RISKS
 
 FORMAT = 1
-PUBLISHED = "as published"  # the way of scoring that the paper's numbers are of
-_OPTIONAL = {"further_scores", "further_curves", "finished"}  # in a file only where there are any
-DECIMALS = 4  # of scores in 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
+PUBLISHED = "as published"  # the way in which the paper's numbers are scored
+_OPTIONAL = {"further_scores", "further_curves", "finished"}  # a file has these only if they are not empty
+DECIMALS = 4  # of scores from 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -46,7 +46,7 @@ class DamagedResult(ValueError):  # noqa: N818 - it is the result that is damage
 
 
 def current_versions() -> dict[str, str]:
-    """Return the versions that decide a score's last digits.
+    """Return the versions of the software that decides the last digits of a score.
 
     Examples
     --------
@@ -63,21 +63,21 @@ def current_versions() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What decides the scores of a data set at a noise rate.
+    """Everything that decides the scores of one data set at one noise rate.
 
     Parameters
     ----------
     family : str
-        ``uci``, ``mnist`` or ``cifar10`` for the paper's; anything for other data sets.
+        ``uci``, ``mnist`` or ``cifar10`` for the paper's data sets; any name for other data sets.
     dataset : str
-        Of CIFAR-10 the class that airplanes are told from, such as ``horse``.
+        The data set's name; for CIFAR-10, the class to be told apart from airplanes, such as ``horse``.
     pi, pi_prime : float
     trials : int
     seed : int
     protocol : str
         The protocol's name, such as ``matched`` or ``printed``.
     settings : dict
-        All that the protocol leaves to choose, as JSON has it: learning rate, epochs, ...
+        All settings of the training, as JSON stores them: learning rate, epochs, ...
 
     Examples
     --------
@@ -107,13 +107,15 @@ class Configuration:
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-        # As a file has it, so that what was written equals what is read: tuples become lists.
+        # Converted as in a file (tuples become lists), so that a result that is read equals the one that was written.
         object.__setattr__(self, "settings", json.loads(json.dumps(self.settings, allow_nan=False)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What the trials of a result scored in one way, 0 to 100; of each, ``[risk][loss]`` is a list of numbers.
+    """The scores of a result's trials, measured in one way, from 0 to 100.
+
+    All parameters are nested dictionaries: ``scores[risk][loss]`` is a list of numbers.
 
     Parameters
     ----------
@@ -122,12 +124,12 @@ class Scored:
     curves : dict
         The mean score after each epoch, where it was recorded.
     errors : dict
-        The standard errors of these means.
+        The standard errors of the means in ``curves``.
 
     Examples
     --------
-    >>> Scored(scores={"auc": {"sigmoid": [98.0, 97.5]}}).curves
-    {}
+    >>> Scored(scores={"auc": {"sigmoid": [98.0, 97.5]}}).scores["auc"]["sigmoid"]
+    [98.0, 97.5]
     """
 
     scores: Scores = field(default_factory=dict)
@@ -137,20 +139,20 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Scored, Configuration):
-    """The scores of a data set at a noise rate, every trial of every loss; scores are rounded to 4 decimals.
+    """The scores of one data set at one noise rate: every trial of every loss, rounded to 4 decimals.
 
     Parameters
     ----------
     further : dict of Scored
-        The same networks scored in other ways than the published one, such as ``dropout_off``.
+        The scores of the same networks in other ways than the published one, such as ``dropout_off``.
     versions : dict
     device : str
     seconds : float
-        What the trials took.
+        How long the trials took.
     finished : str
-        When it was finished, where that was recorded.
+        When the result was finished; empty if that was not recorded.
 
-    Other parameters are those of `Configuration`, and those of `Scored`, which are scored as published.
+    The other parameters are those of `Configuration` and of `Scored`. Those of `Scored` hold the scores as published.
 
     Examples
     --------
@@ -188,7 +190,7 @@ class Result(Scored, Configuration):
 
     @property
     def configuration(self) -> Configuration:
-        """What decided the scores."""
+        """The part of the result that decided its scores."""
         return Configuration(**{key.name: getattr(self, key.name) for key in fields(Configuration)})
 
     @property
@@ -197,7 +199,7 @@ class Result(Scored, Configuration):
         return [PUBLISHED, *(way for way, of in self.further.items() if of.scores)]
 
     def scored(self, way: str) -> Scored:
-        """Return what the trials scored in one of these ways."""
+        """Return the scores of the trials in one of the `ways`."""
         if way == PUBLISHED:
             return self
         if way not in self.ways:
@@ -207,12 +209,13 @@ class Result(Scored, Configuration):
 
 
 class Results(NamedTuple):
-    """The result files of a folder: the whole ones, and what is wrong with the others.
+    """The results in a folder: those that could be read, and one error for each damaged file.
 
     Examples
     --------
-    >>> Results([], []).whole
-    []
+    >>> damaged = DamagedResult(Path("spambase_pi1.00_0.00.json"), "it is empty")
+    >>> [error.reason for error in Results(whole=[], damaged=[damaged]).damaged]
+    ['it is empty']
     """
 
     whole: list[Result]
@@ -220,7 +223,7 @@ class Results(NamedTuple):
 
 
 def result_path(folder: Path, dataset: str, pi: float, pi_prime: float) -> Path:
-    """Return where the result of a data set at a noise rate belongs, whatever the data set is called.
+    """Return the file for the result of a data set at a noise rate; any name of a data set gives a valid file name.
 
     Examples
     --------
@@ -236,7 +239,7 @@ def result_path(folder: Path, dataset: str, pi: float, pi_prime: float) -> Path:
 
 
 def noise_name(pi: float, pi_prime: float) -> str:
-    """Return a noise rate as a part of a file's name: two decimals, or all that there are.
+    """Return a noise rate as part of a file name: with two decimals, or with all decimals if there are more.
 
     Examples
     --------
@@ -260,7 +263,7 @@ def write_result(folder: Path, result: Result) -> Path:
     """
     content = {key: value for key, value in _content(result).items() if value or key not in _OPTIONAL}
     text = json.dumps({"format": FORMAT, **content}, indent=1, allow_nan=False)
-    # A line for each list of numbers. Strings hold no line breaks in JSON, so that none of them is touched.
+    # Put each list of numbers on one line. Strings in JSON contain no line breaks, so no string is changed.
     text = re.sub(r"\[\n\s*([^\[\]{}\"]*?)\n\s*\]", lambda match: f"[{' '.join(match[1].split())}]", text)
     path = result_path(folder, result.dataset, result.pi, result.pi_prime)
     write_whole(path, text + "\n")
@@ -273,7 +276,7 @@ def read_result(path: Path) -> Result:
     Raises
     ------
     DamagedResult
-        If it is truncated, changed by hand to something impossible, or no result at all.
+        If the file is truncated, was changed by hand to something impossible, or is not a result.
 
     Examples
     --------
@@ -296,12 +299,12 @@ def read_result(path: Path) -> Result:
     except (ValueError, OSError, RecursionError) as error:
         raise DamagedResult(path, str(error)) from error
     if path.name != (expected := result_path(path.parent, result.dataset, result.pi, result.pi_prime).name):
-        raise DamagedResult(path, f"it holds what belongs into {expected}")
+        raise DamagedResult(path, f"it holds the result that belongs into {expected}")
     return result
 
 
 def read_results(folder: Path) -> Results:
-    """Read all result files of a folder, and say which are damaged; other files are left alone.
+    """Read all result files of a folder, and list those that are damaged; other files are ignored.
 
     Raises
     ------
@@ -336,7 +339,7 @@ def read_results(folder: Path) -> Results:
 
 
 def _content(result: Result) -> dict[str, Any]:
-    """Return what a file holds of a result: a way's scores and curves by its name, their errors by its name and _se."""
+    """Return a result as its file stores it: scores and curves by the name of their way, errors by it and _se."""
     ways = result.further.items()
     errors = {"se": result.errors} | {f"{way}_se": of.errors for way, of in ways}
     curves = {way: of.curves for way, of in ways} | errors
@@ -377,7 +380,7 @@ def _result(content: Any) -> Result:
 
 
 def _checked(of: Scored, trials: int, scores: str, curves: str, errors: str) -> dict[str, Scores]:
-    """Return the parts of what was scored, each checked by the name that a file has for it."""
+    """Return scores, curves and errors, all checked; messages of errors call them what the file calls them."""
     return {
         "scores": _checked_scores(scores, of.scores, trials),
         "curves": _checked_scores(curves, of.curves, None),
@@ -386,7 +389,7 @@ def _checked(of: Scored, trials: int, scores: str, curves: str, errors: str) -> 
 
 
 def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dict[str, list[float]]]:
-    """Return scores as rounded floats; with ``trials``, that many of each loss."""
+    """Return scores as rounded floats; if ``trials`` is given, every loss must have that many."""
     _check_type(name, scores, dict)
     checked: dict[str, dict[str, list[float]]] = {}
     for risk, losses in scores.items():

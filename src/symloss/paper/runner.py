@@ -1,7 +1,7 @@
-"""The reproduction: data sets at noise rates, each run once and kept in a file, over several machines if asked.
+"""The reproduction: it runs data sets at noise rates, on several machines if asked, and keeps each result in a file.
 
-Workers get a configuration, read the data set by its name, and send scores back. Only the process that started them
-writes, so that they need no disk in common, and what was run twice is written once.
+Workers get a configuration, read the data set by its name, and send the scores back. Only the process that started
+them writes files. So workers need no shared disk, and a result that was computed twice is written once.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def image_configurations(
     ----------
     family : {"mnist", "cifar10"}
     pairs : sequence of str
-        Of CIFAR-10, the classes that airplanes are told from; MNIST has a single pair.
+        For CIFAR-10, the classes to be told apart from airplanes; MNIST has a single pair.
     noises : sequence of (pi, pi_prime)
     trials, seed : int
     settings : ImageSettings, optional
-        Others than the paper's.
+        Settings to use instead of the paper's.
 
     Examples
     --------
@@ -163,11 +163,12 @@ def run(
     progress: Progress | None = None,
     replace_damaged: bool = False,
 ) -> Iterator[Outcome]:
-    """Run what is not yet in the folder, each configuration into its file once it is done, and yield each outcome.
+    """Run the configurations that the folder lacks, write each result when it is done, and yield every outcome.
 
-    Stop it at any moment: what is finished is kept, and the next run goes on from there. A result that lacks a loss or
-    a risk is completed. A file that cannot be read, because it is damaged, protected, or from a newer version, is
-    reported and left as it is. A configuration that fails stops no other, and one whose worker dies is run again.
+    You can stop it at any moment: what is finished is kept, and the next run continues from there. A result that lacks
+    a loss or a risk is completed. A file that cannot be read, because it is damaged, protected, or from a newer
+    version, is reported and left as it is. If a configuration fails, the others go on. If its worker dies, it is run
+    again.
 
     Parameters
     ----------
@@ -177,13 +178,13 @@ def run(
         Built in or your own, with different labels.
     risks : sequence of {"ber", "auc"}
     jobs : int, optional
-        Processes, through joblib: also on a cluster, inside ``symloss.machines.cluster`` or ``joblib.parallel_config``.
+        Number of processes (joblib); on a cluster inside ``symloss.machines.cluster`` or ``joblib.parallel_config``.
     device : str
-        Where to train; anything but the CPU takes the configurations one after another.
+        Where to train. A device other than the CPU runs one configuration after another.
     download : bool
-        Whether data sets that are not here may be downloaded; without, twonorm and waveform are drawn.
+        Whether missing data sets may be downloaded; if not, twonorm and waveform are generated.
     progress : callable, optional
-        Called with how many epochs of how many are done, of images; these must run in this process.
+        For images, which must then run in this process: called with the number of epochs done and the number in all.
     replace_damaged : bool
         Whether to run configurations again whose file cannot be read. The old file is kept under another name.
 
@@ -216,7 +217,7 @@ def run(
             tasks.append(task)
         else:
             yield Outcome(configuration)
-    # The longest first, so that no process is left with one at the end.
+    # The longest first, so that no process is left with a long one at the end.
     tasks.sort(key=lambda task: -_effort(task.configuration))
     if tasks:
         check_images(tasks[0])
@@ -246,11 +247,11 @@ def _written(
     sources: dict[str, str],
     replace_damaged: bool,
 ) -> Outcome:
-    """Write a result that came back, and return its outcome; ``sources`` says where each data set is from so far."""
+    """Write a result that a worker sent, and return its outcome; ``sources`` holds each data set's source so far."""
     if not isinstance(result, Result):
         return Outcome(configuration, error=str(result))
     try:
-        check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another cell")
+        check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another result")
         path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
         with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
             try:
@@ -270,11 +271,11 @@ def _check_dataset(name: str) -> None:
     from symloss.datasets import info
 
     if ":" not in name and info(name).splits:
-        raise ValueError(f"{name} holds images, which perceptrons are not for")
+        raise ValueError(f"{name} holds images, and perceptrons are not for images")
 
 
 def _effort(configuration: Configuration) -> float:
-    """Return what a step costs, about: a product with d features, and all the rest; all pairs of images the same."""
+    """Return the approximate cost of a step: a fixed part plus one part per feature; images all cost the same."""
     from symloss.datasets import info
 
     if configuration.family in IMAGES:
@@ -284,7 +285,7 @@ def _effort(configuration: Configuration) -> float:
 
 
 def _joined(old: Result, new: Result) -> Result:
-    """Return a result with the scores of both, and where each part was run."""
+    """Return one result with the scores of both, and with the versions and devices of both."""
     check_source(_source(old), _source(new))
     versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
     device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
@@ -326,7 +327,7 @@ def _beside(path: Path) -> Path:
 
 
 def _kept(folder: Path, configuration: Configuration) -> Result | None:
-    """Return the result that is there, or None; one of another configuration, not ours to overwrite, is an error."""
+    """Return the result in the folder, or None; if it is of another configuration, raise an error and keep the file."""
     path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""Which cells stand together in a table, as in the paper's appendix: a row a data set, or a row a noise rate."""
+"""Which cells stand together in a table, as in the paper's appendix: one row per data set, or per noise rate."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ FAMILIES = {"uci": "UCI and LIBSVM", "mnist": "MNIST", "cifar10": "CIFAR-10, air
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """A table of mean scores, a column a loss.
+    """A table of mean scores, with one column per loss.
 
     Parameters
     ----------
     family, risk : str
     noise : tuple of (pi, pi_prime), or None where each row has its own
     losses : tuple of str
-    rows : tuple of the cells of each row
+    rows : tuple of dict
+        For each row, its cells by the name of the loss.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class ScoreTable:
         return "π, π'" if self.noise is None else "data set"
 
     def label(self, row: dict[str, Cell]) -> str:
-        """The name of a row."""
+        """Return the name of a row."""
         cell = next(iter(row.values()))
         return f"{float(cell.pi)}, {float(cell.pi_prime)}" if self.noise is None else cell.dataset
 
@@ -67,7 +68,7 @@ class ScoreTable:
 def score_tables(cells: Sequence[Cell], by_noise: Container[str] = ()) -> list[ScoreTable]:
     """Return the tables of compared cells: one for each family, risk and noise rate.
 
-    The families in ``by_noise`` have the noise rates as rows instead, as MNIST has in the paper.
+    In a family of ``by_noise``, noise rates are rows of one table instead, as for MNIST in the paper.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def score_tables(cells: Sequence[Cell], by_noise: Container[str] = ()) -> list[S
 
 
 def single_dataset_families(cells: Sequence[Cell]) -> set[str]:
-    """Return the families with a single data set, which read best with a row a noise rate.
+    """Return the families with a single data set; their tables are easiest to read with one row per noise rate.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def single_dataset_families(cells: Sequence[Cell]) -> set[str]:
 
 
 def loss_heading(loss: str) -> str:
-    """Return the heading of a loss's column: as in the paper, or its title, or a user's own name without its module.
+    """Return a loss's heading: that of the paper, else the title of a built-in loss, else the name without its module.
 
     Examples
     --------

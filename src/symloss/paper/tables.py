@@ -1,4 +1,4 @@
-"""Table 1 of the paper, losses and their properties, and the same of the losses that it leaves out."""
+"""Table 1 of the paper (losses and their properties), and the same for built-in losses that it leaves out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoi
 
 @dataclass(frozen=True)
 class LossRow:
-    """A row of Table 1, read off a loss's declared properties.
+    """A row of Table 1, made from the properties that a loss declares.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def table_1() -> list[LossRow]:
 
 
 def further_losses() -> list[LossRow]:
-    """Return the same for the built-in losses that Table 1 leaves out.
+    """Return rows like those of Table 1 for the built-in losses that it leaves out.
 
     Examples
     --------

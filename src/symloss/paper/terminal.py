@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-# Points of difference, and standard errors, from which a number is yellow, and red.
+# Limits from which a number is yellow, and red: of differences in points, and of z in standard errors.
 DIFFERENCE_COLORS = (1.0, 2.0)
 Z_COLORS = (2.0, 3.0)
 LEGEND = """\
-cells: those that the paper has too. rms: of our means minus its means.
-|z|: by chance alone, below 1, 2 and 3 in about 68, 95 and 99.7% of the cells.
-boldface: cells with it in both or in neither, in rows with all seven losses.
-best loss: such rows in which our best loss has boldface in the paper."""
+cells: our scores that the paper has too.
+rms: root mean square of our means minus the paper's means, in points.
+|z| < 1, 2, 3: shares of the cells; about 68, 95 and 99.7% by chance alone.
+boldface: cells that agree: in boldface in both tables, or in neither.
+best loss: rows whose best loss in our runs is in boldface in the paper.
+The last two columns count only rows with all seven losses of the paper."""
 
 
 def print_comparison(cells: Sequence[Cell], console: Console) -> None:
-    """Print every table of the comparison, in pieces where the losses do not fit beside each other.
+    """Print every table of the comparison; a table that is too wide is printed in several pieces.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def print_comparison(cells: Sequence[Cell], console: Console) -> None:
 
 
 def print_summary(cells: Sequence[Cell], console: Console) -> None:
-    """Print how well the two agree: over all cells, and for each family, risk and noise rate.
+    """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def print_summary(cells: Sequence[Cell], console: Console) -> None:
 
 
 def _fitting(table: ScoreTable, width: int) -> list[Table]:
-    """Return a table in as many pieces as the width asks for, each with some of the losses."""
+    """Return a table in as many pieces as the width requires, each with some of the losses."""
     first = max(len(text) for row in table.rows for text in _labels(table, row, table.losses))
     pieces: list[list[str]] = [[]]
     room = width - first
@@ -115,7 +117,7 @@ def _labels(table: ScoreTable, row: dict[str, Cell], losses: Sequence[str]) -> l
 
 
 def _texts(cell: Cell) -> list[Text]:
-    """Return the lines of a cell; a star for boldface, for terminals and files that show none."""
+    """Return the lines of a cell; a star marks boldface, which some terminals and files cannot show."""
     from rich.text import Text
 
     lines = [Text(_score(cell.mean, cell.se, cell.bold), style="bold" if cell.bold else "")]
@@ -134,7 +136,7 @@ def _score(mean: float, se: float | None, bold: bool | None) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number's size in three characters: large ones need no decimals."""
+    """Return a number without its sign, in three characters or fewer: large ones get no decimals."""
     return f"{abs(value):.1f}" if abs(value) < 9.95 else f"{abs(value):.0f}"
 
 

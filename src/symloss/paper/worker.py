@@ -1,4 +1,4 @@
-"""What a worker does of the reproduction: from a configuration to its result, without writing anything."""
+"""The work of one worker in the reproduction: it turns a configuration into a result, and writes no file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from symloss.paper.protocol import IMAGES, ImageSettings, Settings
 from symloss.paper.results import PUBLISHED, Configuration, Result, Scored, Scores, current_versions
 
 Progress = Callable[[int, int], None]
-CHANCE = 50.0  # the score of a classifier that says nothing
-_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, and a task takes a core or a GPU
+CHANCE = 50.0  # the score of random guessing
+_ONE_AT_A_TIME = threading.Lock()  # a Dask worker may have several threads, but a task needs a whole core or GPU
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told: the configuration, the losses that its file lacks, and where the file's data is from.
+    """What a worker is told: a configuration, the losses that its file lacks, and the source of the data in that file.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Task:
 
 
 def run_task(task: Task, progress: Progress | None = None) -> Result | str:
-    """Run a task, in a worker, and return the result, or what went wrong.
+    """Run a task in a worker, and return the result, or a text that says what went wrong.
 
     Examples
     --------
@@ -69,12 +69,12 @@ def run_task(task: Task, progress: Progress | None = None) -> Result | str:
                 seconds=round(time.perf_counter() - start, 2),
                 finished=datetime.now(tz=UTC).isoformat(timespec="seconds"),
             )
-        except Exception as error:  # a data set or a loss of the user's may raise anything; other tasks go on
+        except Exception as error:  # a user's data set or loss may raise any error; other tasks go on
             return str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
 
 
 def _run(task: Task, progress: Progress | None) -> tuple[dict[str, Scored], str]:
-    """Run a task's trials, and return what they scored in every way, and where the data is from."""
+    """Run the trials of a task, and return their scores in every way, and the source of the data."""
     of, losses, risks, device = task.configuration, task.losses, task.risks, task.device
     noise = of.pi, of.pi_prime
     if of.family in IMAGES:
@@ -93,18 +93,20 @@ def _run(task: Task, progress: Progress | None) -> tuple[dict[str, Scored], str]
 
 
 def check_images(task: Task) -> None:
-    """Raise an error if the images of a task are not to be had: once, before every task says so.
+    """Raise an error if the images of a task cannot be loaded, so that this is reported once and not for every task.
 
     Examples
     --------
-    >>> check_images(Task(Configuration(family="uci", dataset="twonorm", pi=1, pi_prime=0, trials=20), [], ["auc"]))
+    >>> check_images(Task(Configuration(family="cifar10", dataset="car", pi=1, pi_prime=0, trials=10), [], ["auc"]))
+    Traceback (most recent call last):
+    ValueError: unknown class 'car' of CIFAR-10; its classes: airplane, automobile, ...
     """
     if task.configuration.family in IMAGES:
         load_images(task.configuration.family, task.configuration.dataset, task.download)
 
 
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
-    """Return X, y and where they are from: by name, or from a function given as ``package.module:function``.
+    """Return X, y and their source, for a data set's name or for a function given as ``package.module:function``.
 
     Examples
     --------
@@ -133,18 +135,20 @@ def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
 
 
 def check_source(before: str, source: str, where: str = "its file") -> None:
-    """Refuse to put scores on official files and on drawn points together.
+    """Raise an error if scores on data from different sources (such as files and a generator) would be mixed.
 
     Examples
     --------
-    >>> check_source("official files", "official files")
+    >>> check_source("official files", "generator")
+    Traceback (most recent call last):
+    ValueError: its file has scores on data from official files, and the data is now from generator
     """
     if before != source:
         raise ValueError(f"{where} has scores on data from {before}, and the data is now from {source}")
 
 
 def _or_chance(scores: Scores, warn: bool = True) -> Scores:
-    """Return scores with those of trainings that diverged, NaN, as what guessing gets."""
+    """Return scores in which NaN, from a training that diverged, is replaced by the score of random guessing."""
     found: dict[str, dict[str, list[float]]] = {}
     for risk, losses in scores.items():
         found[risk] = {}

@@ -20,13 +20,13 @@ class Run:
     Parameters
     ----------
     name : str
-        The folder's name, with as many of its parents as tell it from the other runs.
+        The folder's name, with as many parent folders as are needed to tell it from the other runs.
     provenance : dict
-        How it was made: a title, and one text or several.
+        How it was made: for each title, one text or several.
     cells : dict
         The cells of each way of scoring, in the paper's order; the published way comes first.
     damaged : tuple of DamagedResult
-        Files that are left out.
+        Errors of the damaged files, which are left out.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Run:
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Read folders of results, and number their cells; a folder that is named twice is one run.
+    """Read folders of results, and number their cells; a folder that is given twice is one run.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of paths that differ from each other.
+    """Return for each path its shortest ending that no other path has.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The cells and curves of a report as its scripts read them: a list for each property, names as numbers."""
+"""The cells and curves of a report as its scripts read them: one list per property, with numbers in place of names."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from symloss.paper.score_tables import SCORES, loss_heading
 from symloss.report.content import Run
 
 DECIMALS = 4  # of means, as in the result files
-CURVE_DECIMALS = 2  # finer than a screen
+CURVE_DECIMALS = 2  # finer than a screen can show
 SYMBOLS = {"s": "square", "^": "triangle-up", "o": "circle", "D": "diamond", "v": "triangle-down", "P": "cross",
            "*": "star"}  # fmt: skip
-# Of other losses. Six colors are for those of one's own: pairs of symbol and color repeat after forty-two.
+# Symbols of other losses. Users' own losses have six colors, so pairs of symbol and color repeat after 42 losses.
 FURTHER_SYMBOLS = ("hexagon", "pentagon", "triangle-left", "triangle-right", "x", "hourglass", "bowtie")
 FILTERS = {"run": "Run", "dataset": "Data set", "risk": "Risk", "loss": "Loss", "scores": "Scores"}
 
 
 def filter_values(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
-    """Return what cells can be chosen by, and the values of each: a name, and the title that is shown.
+    """Return the filters that choose cells, and for each the names and shown titles of its values.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
-    """The colors of the paper's figures, and a symbol for each loss."""
+    """Return for each loss its color in the paper's figures, and a symbol."""
     styles = styles_of(losses)
     further = [loss for loss in losses if styles[loss]["marker"] not in SYMBOLS]
     return [
@@ -118,7 +118,7 @@ def _numbers_of_curve(cell: Cell) -> dict[str, Any]:
 
 
 def _by_name_and_noise(cell: Cell) -> tuple[str, float, float]:
-    """The order in which the curves can be chosen."""
+    """Return a key that sorts curves in the order in which a reader can choose them."""
     return cell.dataset, cell.pi, cell.pi_prime
 
 

@@ -25,15 +25,15 @@ from symloss.theory.report import Report
 
 TITLE = "The loss explorer"
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
-_SAMPLES: Array = np.linspace(-40, 40, 4001)  # of a loss without a formula
-# Of losses of one's own. There are six colors for them: pairs of dash and color repeat after thirty.
+_SAMPLES: Array = np.linspace(-40, 40, 4001)  # where a loss without a formula is sampled
+# Dashes of users' own losses. There are six colors for them, so pairs of dash and color repeat after 30 losses.
 _DASHES = ("solid", "9px,4px", "2px,3px", "9px,3px,2px,3px", "16px,4px")
-_POINTS = 120  # of either class in the two-Gaussian example
+_POINTS = 120  # per class in the two-Gaussian example
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A number that the page lets one move.
+    """A number that a user of the page can change.
 
     Examples
     --------
@@ -56,16 +56,16 @@ _TRANSFORMATION = (
 )
 _PROBABILITY = (Slider("eta", "η", "probability of a positive at x", 0.8, 0.01, 0.99, 0.01),)
 _NOISE = (
-    Slider("pi", "π", "positives in corrupted positives", 0.7, 0.5, 1, 0.01),
-    Slider("pi_prime", "π′", "positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
+    Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0.5, 1, 0.01),
+    Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
 )
 _RANGES = {"b": (1.1, 200.0, 0.1, "slope of the barrier"), "r": (0.1, 50.0, 0.1, "half-width of the symmetric part")}
 
-# What a plot shows, for who cannot see it, and what to look for in it.
+# For each plot: what it shows, for readers who cannot see it, and what to look for in it.
 _PLOTS = {
     "loss": (
         "Loss l(z) against the margin z",
-        "The loss of a margin z. What falls toward the right rewards right signs.",
+        "The loss of a margin z. A curve that falls toward the right rewards a score with the right sign.",
     ),
     "sum": (
         "Sum l(z) + l(-z) against z",
@@ -74,8 +74,8 @@ _PLOTS = {
     ),
     "slope": (
         "Slope of the loss against z",
-        "How hard a point pulls. A bounded loss lets go of points far on the wrong side; the barrier hinge pushes "
-        "scores back into its symmetric part.",
+        "How strongly a point pulls on the scores. A bounded loss gives up on points far on the wrong side; the "
+        "barrier hinge pushes scores back into its symmetric part.",
     ),
     "risk": (
         "Conditional risk against the score z",
@@ -85,18 +85,19 @@ _PLOTS = {
     "minimizer": (
         "Minimizer of the conditional risk against eta",
         "The best score for each η. A curve that climbs steadily can be turned back into a probability; a step says "
-        "only which class is likelier. Symmetric losses give steps (theorem 8). What leaves the plot upright at 1/2 "
-        "has no finite best score.",
+        "only which class is likelier. Symmetric losses give steps (theorem 8). A curve that leaves the plot "
+        "vertically at 1/2 has no finite best score.",
     ),
     "ber": (
         "Excess terms of theorem 3 as the noise grows",
-        "Balanced error (theorem 3). Solid: the excess of scores g(x) = x; dotted: of g(x) = 2x; colors, not dashes, "
-        "tell losses apart here. For a symmetric loss both are one line, so noise cannot change which scores are best.",
+        "Balanced error (theorem 3). Solid lines are the excess for the scores g(x) = x, dotted lines that for "
+        "g(x) = 2x; here only the colors tell losses apart. For a symmetric loss the two lines are the same, so noise "
+        "cannot change which scores are best.",
     ),
     "auc": (
         "Excess terms of theorem 1 as the noise grows",
-        "AUC (theorem 1), drawn the same way. Pairs differ by more than single scores, so a sum that is constant on an "
-        "interval needs a wider one.",
+        "AUC (theorem 1), drawn the same way. The difference of two scores can be larger than a single score, so "
+        "a loss whose sum is constant on an interval needs a wider interval here.",
     ),
 }
 
@@ -107,8 +108,8 @@ def explorer_section(losses: Sequence[LossLike] | None = None) -> Section:
     Parameters
     ----------
     losses : sequence of losses, optional
-        The losses to offer: the twelve built-in ones by default. A loss of one's own is computed from its ``formula``;
-        without one that reads as a formula of z, it is drawn from values sampled on a grid.
+        The losses to offer: the twelve built-in ones by default. Your own loss is computed from its ``formula``; if
+        this cannot be read as a formula of z, the loss is drawn from values sampled on a grid.
 
     Examples
     --------
@@ -175,12 +176,12 @@ def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -
 
 
 def _default_losses() -> list[Loss]:
-    """The built-in losses, the barrier hinge as in the paper's figures: at b = 200, r = 50 no other loss is seen."""
+    """Return the built-in losses, with b and r of the paper's figures: at b = 200, r = 50 no other loss can be seen."""
     return [BarrierHinge(b=10, r=1) if name == "barrier_hinge" else get_loss(name) for name in list_losses()]
 
 
 def _numbers(loss: Loss) -> dict[str, float]:
-    """The parameters of a loss that are numbers."""
+    """Return the parameters of a loss that are numbers."""
     return {
         name: value
         for name, value in vars(loss).items()
@@ -189,7 +190,7 @@ def _numbers(loss: Loss) -> dict[str, float]:
 
 
 def _parameters(loss: Loss) -> list[Slider]:
-    """The sliders of a loss's numbers; a loss that is drawn from samples stays as it is declared."""
+    """Return the sliders of a loss's parameters; a loss that is drawn from samples has none."""
     if _formula(loss) is None:
         return []
     sliders = []
@@ -202,8 +203,8 @@ def _parameters(loss: Loss) -> list[Slider]:
 
 
 def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
-    """The sliders: a heading, a hint, and which."""
-    transformation = "Draws l(scale · (z − margin)). A scale keeps every verdict; a margin mostly breaks symmetry."
+    """Return groups of sliders: for each its heading, a hint, and the sliders."""
+    transformation = "Draws l(scale · (z − margin)). A scale changes no verdict; a margin usually breaks symmetry."
     return [
         *((loss.title, "", sliders) for loss in losses if (sliders := _parameters(loss))),
         ("Every loss", transformation, _TRANSFORMATION),
@@ -213,7 +214,7 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
 
 
 def _styles(names: Sequence[str]) -> list[dict[str, str]]:
-    """Colors and dashes, the same as in the figures of the paper, in Plotly's words."""
+    """Return colors and dashes, the same as in the figures of the paper, in Plotly's words."""
     styles = styles_of(names)
     own = [name for name in styles if name not in list_losses()]
 
@@ -244,7 +245,7 @@ def _entry(loss: Loss, style: dict[str, str]) -> dict[str, Any]:
 
 
 def _formula(loss: Loss) -> Formula | None:
-    """The formula that a loss declares, if it can be read and says what the loss computes."""
+    """Return the formula that a loss declares, or None if it cannot be read or is not what the loss computes."""
     z: Array = np.linspace(-6, 6, 241)
     try:
         formula = Formula.read(loss.formula, tuple(_numbers(loss)))
@@ -255,7 +256,7 @@ def _formula(loss: Loss) -> Formula | None:
 
 
 def _formulas(losses: Sequence[Loss]) -> str:
-    """JavaScript: for each loss, l and l' as functions of z and the loss's parameters."""
+    """Return JavaScript that defines l and l' of each loss as functions of z and the loss's parameters."""
     lines = ["const formulas = {"]
     for loss in losses:
         formula = _formula(loss)
@@ -267,12 +268,12 @@ def _formulas(losses: Sequence[Loss]) -> str:
 
 
 def _script(*parts: str) -> str:
-    """One script whose names are its own."""
+    """Return one script whose names no other script sees."""
     return "\n".join(["(() => {", *parts, "})();"])
 
 
 def _quantiles() -> Array:
-    """The middle quantiles of the standard normal distribution, which stand for it."""
+    """Return evenly spaced quantiles of the standard normal distribution, which stand for it."""
     from scipy.special import ndtri
 
     quantiles: Array = ndtri((np.arange(_POINTS) + 0.5) / _POINTS)
@@ -280,7 +281,7 @@ def _quantiles() -> Array:
 
 
 def _symmetry(report: Report) -> str:
-    """Where l(z) + l(-z) is constant, and at what."""
+    """Return where l(z) + l(-z) is constant, and its value there."""
     if report.K is not None:
         return f"yes, K = {report.K:g}"
     radius = report.symmetric_interval[1]

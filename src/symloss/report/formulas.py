@@ -1,7 +1,7 @@
 """Formulas of losses as programs: read, made stable in the tails, differentiated, evaluated, and written as JavaScript.
 
 A formula is the text that a loss declares, such as ``log(1 + exp(-z))``. It is a Python expression of ``z``, the
-parameters of the loss and the functions below, in which ``^`` is a power. Nothing is ever executed that is not in it.
+parameters of the loss and the functions below, in which ``^`` is a power. Nothing else is ever executed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FUNCTIONS = {
     "atan": _Function("Math.atan", np.arctan, "1/(1 + u^2)"),
     "softplus": _Function("softplus", lambda u: np.logaddexp(0, u), "sigmoid(u)"),
     "sigmoid": _Function("sigmoid", _sigmoid, "sigmoid(u)*sigmoid(-u)"),
-    # Two arguments or more; their derivatives are those of an argument.
+    # These take two arguments or more; the derivative is that of one of the arguments.
     "max": _Function("Math.max", np.maximum),
     "min": _Function("Math.min", np.minimum),
     # steeper(a, b, a', b') is the derivative of max(a, b): at a corner, the mean of both sides.
@@ -81,7 +81,7 @@ class Formula:
 
     @classmethod
     def read(cls, text: str, parameters: tuple[str, ...] = ()) -> Formula:
-        """Return the formula that a text states, in a form that keeps its digits in the tails.
+        """Return the formula in a text, in a form that stays accurate far from z = 0.
 
         Examples
         --------
@@ -120,7 +120,7 @@ class Formula:
     def javascript(self) -> str:
         """Return the formula as an expression in JavaScript, for use below ``JAVASCRIPT``.
 
-        A parameter ``a`` is called ``p_a`` there: no name of a parameter is then a word of the language.
+        A parameter ``a`` is called ``p_a`` there, so that no parameter has the name of a word of the language.
 
         Examples
         --------
@@ -159,7 +159,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _one_plus_exp(tree: ast.expr) -> ast.expr | None:
-    """Return u of 1 + exp(u)."""
+    """Return u if the tree is 1 + exp(u), else None."""
     match tree:
         case ast.BinOp(ast.Constant(1), ast.Add(), ast.Call(ast.Name("exp"), [u])):
             return u
@@ -198,7 +198,7 @@ def _is(tree: ast.expr, value: float) -> bool:
     return isinstance(tree, ast.Constant) and tree.value == value
 
 
-# Sums and products without their zeros and ones: 0 times infinity would be NaN where the true slope is 0.
+# Zeros and ones are left out of sums and products: 0 times infinity would be NaN where the true slope is 0.
 def _plus(left: ast.expr, right: ast.expr) -> ast.expr:
     if _is(left, 0):
         return right
@@ -271,7 +271,7 @@ def _of_operation(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr
 
 
 class _Substitute(ast.NodeTransformer):
-    """Put an expression in the place of u."""
+    """Replace u by an expression."""
 
     def __init__(self, expression: ast.expr) -> None:
         self.expression = expression

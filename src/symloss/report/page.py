@@ -1,16 +1,16 @@
-"""The skeleton of a page: one HTML file with its style, scripts, data and Plotly, that asks the network for nothing.
+"""The frame of a page: one HTML file that contains its style, scripts, data and Plotly, and needs no network.
 
-A page is a title and sections. A section brings its HTML, the data its script reads and the script itself, which finds
-these in ``window.symloss`` (``templates/page.js``)::
+A page has a title and sections. A section has its HTML, its data and its script. The script can use these functions of
+``window.symloss`` (``templates/page.js``)::
 
     symloss.data(id)                      the data given under that id
     symloss.draw(figure, {data, layout})  draw or redraw a Plotly figure in <figure id=... class="plot">, in the colors
-                                          of the theme, again when the theme changes, with its numbers as a table below
-                                          (those of trace.meta.numbers where they are not the ones drawn)
+                                          of the theme, and again when the theme changes; a table below shows its
+                                          numbers (those of trace.meta.numbers, if given, instead of those drawn)
     symloss.element(tag, attributes, ...children)   a new HTML element
-    symloss.escaped(text)                 the text for a label or hovertemplate of Plotly, where it stands as it is
-    symloss.keepInAddress(names, entries) keep entries in the address in place of those of these names
-    symloss.color(hex)                   the color, made light or dark enough to be seen on this theme
+    symloss.escaped(text)                 the text, escaped so that a label or hovertemplate of Plotly shows it as it is
+    symloss.keepInAddress(names, entries) put entries into the page's address, in place of all that have these names
+    symloss.color(hex)                    the color, made light or dark enough to be seen on this theme
 
 ``plot`` gives the HTML of one such figure. A Plotly figure made in Python goes into ``data`` as
 ``json.loads(figure.to_json())``. All numbers of ``data`` must be finite (JSON has no others).
@@ -39,15 +39,15 @@ class Section:
     Parameters
     ----------
     id : str
-        Its anchor.
+        Its id in the page, which links use.
     title : str
         Its heading, also the text of its link in the navigation.
     html : Markup
         What stands below the heading; ``Markup`` says that it is HTML already.
     data : mapping of str to JSON data
-        What the script reads by ``symloss.data(id)``.
+        What the script reads with ``symloss.data(id)``.
     script, style : str
-        JavaScript, run once the page is there, and CSS.
+        JavaScript that runs once the page is loaded, and CSS.
 
     Examples
     --------
@@ -95,7 +95,9 @@ def render_page(title: str, sections: Sequence[Section], lead: str = "", footer:
 
 
 def plot(id: str, description: str, caption: str) -> Markup:
-    """Return the place of a figure that ``symloss.draw`` fills: ``description`` for who cannot see it, then a caption.
+    """Return the HTML of an empty figure, which ``symloss.draw`` fills.
+
+    The description is for readers who cannot see the figure; the caption stands below it.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def plot(id: str, description: str, caption: str) -> Markup:
 
 
 def render(template: str, **values: Any) -> Markup:
-    """Return a template of this package with the values in it, escaped unless they are ``Markup``.
+    """Return a template of this package, filled with the values; these are escaped unless they are ``Markup``.
 
     Examples
     --------
@@ -148,12 +150,12 @@ def _environment() -> Environment:
 
 
 def _as_data(value: Any) -> Markup:
-    """JSON that cannot end the element it stands in."""
+    """Return a value as JSON that cannot end the HTML element around it."""
     return Markup(json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
 
 
 def _as_script(text: str) -> Markup:
-    """A script or style sheet as it is, unless it would end the element it stands in."""
+    """Return a script or style sheet unchanged; refuse one that would end the HTML element around it."""
     if "</script" in text.lower() or "</style" in text.lower():
         raise ValueError("a script or style sheet of the page must not hold an end tag of its own element")
     return Markup(text)

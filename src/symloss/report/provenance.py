@@ -11,7 +11,7 @@ from symloss.paper.results import Result, result_path
 
 
 def provenance(folder: Path, results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return how a run was made, a title and every value that its results have.
+    """Return how a run was made: for each title, all different values that its results have.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _duration(seconds: float) -> str:
 
 
 def _when(folder: Path, results: Sequence[Result]) -> str:
-    """The days on which results were finished, or when their files were last changed."""
+    """Return the days on which results were finished, or else when their files were last changed."""
     if days := sorted({result.finished[:10] for result in results if result.finished}):
         return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     files = [result_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]

@@ -1,4 +1,4 @@
-"""The report of results: one HTML file, ours beside the paper's."""
+"""The report: one HTML file with our results beside the paper's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symloss.report.page import Section, plot, render, render_page, source
 from symloss.report.summary import summary_section
 from symloss.report.tables import LIMITS, shade, signed, tables_of
 
-SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what those before it have made
+SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what the scripts before it define
 
 
 def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
@@ -26,7 +26,7 @@ def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
     Parameters
     ----------
     folders : iterable of Path
-        Folders of result files, such as ``symloss reproduce`` writes; the paper need not have their cells.
+        Folders of result files, such as ``symloss reproduce`` writes. The paper need not have these results.
     path : Path
         The file to write.
 
@@ -103,13 +103,13 @@ def results_section(runs: Sequence[Run]) -> Section:
 
 
 def _published(runs: Sequence[Run]) -> bool:
-    """Whether the paper has any cell of the runs."""
+    """Return whether the paper has any cell of the runs."""
     return any(cell.paper_mean is not None for run in runs for cell in run.published)
 
 
 @cache
 def _explorer() -> Section:
-    """The explorer, which is the same in every report."""
+    """Return the explorer, which is the same in every report."""
     return explorer_section()
 
 

@@ -15,7 +15,7 @@ COLUMNS = ("cells", "compared", *SUMMARY_COLUMNS[2:3], "≤ 1.5 points", "≤ 3 
 
 
 class Line(NamedTuple):
-    """A line of a table of agreement: a run, which part of it or how it is scored, and a text for each column.
+    """A line of a table of agreement: the run, which part of it or how it is scored, and one text per column.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def summary_section(runs: Sequence[Run]) -> Section:
     >>> summary_section([]).title
     'Summary'
     """
-    # Runs follow different protocols and may share cells: their figures are never put together.
+    # Runs follow different protocols and may have the same cells, so their numbers are never combined.
     summaries = {run.name: summarize(run.published) for run in runs}
     html = render(
         "summary.html.j2",
@@ -55,7 +55,7 @@ def summary_section(runs: Sequence[Run]) -> Section:
 
 
 def key_figures(summary: Summary) -> list[tuple[str, str]]:
-    """Return the figures of a summary that matter most, each with what it is; those that do not exist are left out.
+    """Return the most important numbers of a summary, each with its meaning; missing ones are left out.
 
     Examples
     --------

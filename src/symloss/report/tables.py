@@ -1,4 +1,4 @@
-"""What the tables of a report show: which they are, and the difference of a cell as a text and as a color."""
+"""The tables of a report, and a cell's difference from the paper as a text and as a color."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMITS = (0.5, 1.5, 3.0)  # points of difference at which a color deepens; the l
 
 
 def tables_of(cells: Sequence[Cell]) -> list[ScoreTable]:
-    """Return the tables of the cells of a run that are scored in one way.
+    """Return the tables of a run's cells, which must all be scored in the same way.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def tables_of(cells: Sequence[Cell]) -> list[ScoreTable]:
 
 
 def signed(difference: float | None) -> str:
-    """Return a difference as text, with its sign unless it is printed as zero; nothing where there is none.
+    """Return a difference as text, with its sign unless it is printed as zero; an empty text if there is none.
 
     Examples
     --------
@@ -35,9 +35,9 @@ def signed(difference: float | None) -> str:
 
 
 def shade(difference: float | None) -> str:
-    """Return the class of the color of a difference; nothing where it is small, or where there is none.
+    """Return the CSS class that colors a difference; an empty text if it is small, or if there is none.
 
-    ``above2`` is ours higher by 1.5 to 3 points, ``below1`` ours lower by 0.5 to 1.5.
+    ``above2`` means that ours is higher by 1.5 to 3 points, ``below1`` that ours is lower by 0.5 to 1.5 points.
 
     Examples
     --------

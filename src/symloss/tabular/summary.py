@@ -84,9 +84,9 @@ def print_summary(fitted: Fitted, console: Console) -> None:
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
     chosen = len(fitted.model.estimator.members_)
-    of = f"the average of {chosen}" if chosen > 1 else "the chosen one"
+    of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
-    lines = [f"{found['score']} of {of} on the labels given, out of fold: {found['corrupted_score']:.3f}"]
+    lines = [f"{found['score']} of {of} on the given labels, cross-validated: {found['corrupted_score']:.3f}"]
     if clean is not None:
         lines.append(f"{found['score']} on clean labels, estimated: {clean}")
     lines.append(f"threshold: {found['threshold']:.4g}, already subtracted from scores: above 0 is positive")

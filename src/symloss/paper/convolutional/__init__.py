@@ -1,9 +1,9 @@
-"""Train many independent convolutional networks at once: every risk of every trial, the paper's deep experiments.
+"""Train many independent convolutional networks at once: every risk of every trial, for the paper's image experiments.
 
 All risks of a trial start from the same parameters and see the same batches and the same dropout. All images lie
-on the device as bytes, all batches are drawn in advance, and on a GPU a whole step is one CUDA graph: nothing waits for
-the processor. Gradients are written by hand. With Triton a step computes in bfloat16, and parameters, AMSGrad and
-risks are in float32; elsewhere all is in float32, by plain products.
+on the device as bytes, all batches are drawn in advance, and on a GPU a whole step is one CUDA graph, so that nothing
+waits for the CPU. Gradients are written by hand. With Triton, a step computes in bfloat16, while parameters, AMSGrad
+and risks are in float32; without it, everything is in float32, by plain matrix products.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symloss.paper.convolutional.network import Architecture, ConvolutionalNetwo
 from symloss.paper.convolutional.step import Step, has_kernels, make_step
 from symloss.paper.training.risks import Risk
 
-_CHUNK, _PLAIN_CHUNK = 500, 100  # test images at a time; plain products write the patches of every network
+_CHUNK, _PLAIN_CHUNK = 500, 100  # test images at a time; fewer where plain products store the patches of every network
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ class TrainingSettings:
     ----------
     epochs, batch_size : int
     balanced : bool
-        Whether a batch has ``batch_size`` points of either class, instead of ``batch_size`` points of both together.
+        Whether a batch has ``batch_size`` points of each class, instead of ``batch_size`` points in all.
     learning_rate, weight_decay : float
         Of AMSGrad; the decay is added to the gradient.
     mean, sd : tuple of float
-        Of each channel, for pixels from 0 to 1; of pixels from 0 to 255 as they are, ``mean=(0,)`` and ``sd=(1/255,)``.
+        Mean and standard deviation that normalize each channel, for pixels from 0 to 1. With ``mean=(0,)`` and
+        ``sd=(1/255,)`` pixels keep their values from 0 to 255.
 
     Examples
     --------
@@ -56,12 +57,12 @@ class TrainingSettings:
 
 
 class Trained(NamedTuple):
-    """Trained networks, and what they said of the test images after every epoch.
+    """Trained networks, and their scores of the test images after every epoch.
 
     Parameters
     ----------
     stack : NetworkStack
-        After the last epoch: risk j in trial t is number ``j * trials + t``.
+        The networks after the last epoch; risk j in trial t is number ``j * trials + t``.
     scores : Tensor of shape (2, epochs, risks, trials, n_test)
         With dropout off, and with dropout on.
 
@@ -99,17 +100,17 @@ def train_networks(
     rows, y : array of shape (trials, n_train)
         Each trial's training images, as rows of ``images``, and their labels +1 and -1.
     risks : sequence of Risk
-        What to minimize, one network each in every trial.
-    random_states : sequence of int or numpy Generator, one a trial
+        What to minimize, with one network per risk in every trial.
+    random_states : sequence of int or numpy Generator, one per trial
         Seeds of the initial parameters and of the batches, which all risks of a trial share.
     architecture : Architecture
     training : TrainingSettings
     kernels : bool, optional
-        Whether to use Triton's kernels; by default where the device has them.
+        Whether to use Triton's kernels; by default, they are used if the device can run them.
     dtype : torch.dtype, optional
-        What to compute in; by default bfloat16 with kernels, else float32.
+        The type of number to compute with; by default bfloat16 with kernels, else float32.
     progress : callable, optional
-        Called with the number of epochs that have been given to the device.
+        Called with the number of epochs that the device has been given to compute.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def train_networks(
 
 
 class _Preparation:
-    """Bytes to normalized numbers."""
+    """Turns bytes into normalized numbers."""
 
     def __init__(self, training: TrainingSettings, dtype: torch.dtype, device: torch.device) -> None:
         mean, sd = (torch.tensor(part, device=device) for part in (training.mean, training.sd))
@@ -185,7 +186,7 @@ def _both_ways(step: Step, images: Tensor) -> Tensor:
 def _graph(
     function: Callable[[], None], generator: torch.Generator, state: Sequence[Tensor], forget: Callable[[], None]
 ) -> Callable[[], None]:
-    """Return a function as one CUDA graph; the few calls that must come before leave no trace in the state."""
+    """Return a function as one CUDA graph; the state is restored after the few calls that must come before."""
     before = [part.clone() for part in state]
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())

@@ -16,13 +16,13 @@ Integers = NDArray[np.int64]
 
 
 class Batches(NamedTuple):
-    """Which points the batch of every step holds, for every trial; the last of an epoch may be filled up with nothing.
+    """Which points are in the batch of every step, for every trial; the last batch of an epoch may have empty places.
 
     Parameters
     ----------
     rows : Tensor of shape (steps, trials, b), int32
     sign : Tensor of shape (steps, trials, b), int8
-        Their labels, +1 and -1; 0 where there is nothing.
+        Their labels, +1 and -1; 0 marks an empty place.
 
     Examples
     --------
@@ -41,13 +41,13 @@ class Batches(NamedTuple):
         return Batches(self.rows.to(device), self.sign.to(device))
 
     def at(self, number: Tensor) -> tuple[Tensor, Classes]:
-        """Return the rows (trials, b) and the classes of the step whose number a tensor of one element holds."""
+        """Return the rows (trials, b) and the classes of a step; its number is a tensor of one element."""
         rows, sign = (part.index_select(0, number).squeeze(0) for part in self)
         return rows, classes_of(sign.float())
 
 
 def classes_of(sign: Tensor) -> Classes:
-    """Return the classes of batches (trials, b) of labels +1.0 and -1.0, in any order; 0.0 does not count.
+    """Return the classes of batches (trials, b) of labels +1.0 and -1.0, in any order; 0.0 marks an empty place.
 
     Examples
     --------
@@ -74,10 +74,10 @@ def draw_batches(
     ----------
     rows, y : array of shape (trials, n)
         The points of each trial, and their labels +1 and -1.
-    generators : sequence of numpy Generator, one a trial
+    generators : sequence of numpy Generator, one per trial
     epochs, batch_size : int
     balanced : bool
-        Whether a batch has ``batch_size`` points of either class, instead of ``batch_size`` points of both together.
+        Whether a batch has ``batch_size`` points of each class, instead of ``batch_size`` points in all.
 
     Examples
     --------

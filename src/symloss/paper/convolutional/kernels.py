@@ -1,8 +1,8 @@
-"""A convolution and its pooling for many networks at once by Triton kernels, and AMSGrad: for NVIDIA GPUs.
+"""Triton kernels for NVIDIA GPUs: a convolution and its pooling for many networks at once, and AMSGrad.
 
-No matrix of patches is made: a kernel reads a tile of patches from the images, multiplies it with the weights, and
-keeps the best of the four corners. The gradient by the images takes two kernels: what each patch gets, and their sum by
-pixel.
+No matrix of patches is made: a kernel reads a tile of patches from the images, multiplies it by the weights, and keeps
+the largest of the four corners. The gradient with respect to the images takes two kernels: the first computes the
+gradient of each patch, and the second sums these for each pixel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _forward_kernel(
     SIDE: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """A tile of pooled pixels by outputs: the best of the four corners, each a product of patches and weights."""
+    """Compute a tile (pooled pixels, outputs): the largest of four corners, each a product of patches and weights."""
     P: tl.constexpr = (SIDE - 4) // 2
     K: tl.constexpr = 25 * C
     g = tl.program_id(1)
@@ -64,7 +64,7 @@ def _weight_gradient_kernel(
     SIDE: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, VEC: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """A tile of patch entries by outputs, summed over a part of the pooled pixels; row 25 C is the bias."""
+    """Compute a tile (patch entries, outputs), summed over a part of the pooled pixels; row 25 C is the bias."""
     P: tl.constexpr = (SIDE - 4) // 2
     K: tl.constexpr = 25 * C
     TILES: tl.constexpr = (K + BK) // BK  # K + 1 rows
@@ -100,7 +100,7 @@ def _patch_gradient_kernel(
     P: tl.constexpr, C: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, PRECISION: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, BO: tl.constexpr,
 ):  # fmt: skip
-    """A tile of pixels before the pooling by all patch entries: the pixels' gradients times the weights."""
+    """Compute a tile (pixels before the pooling, all patch entries): the pixels' gradients times the weights."""
     R: tl.constexpr = 2 * P
     net = tl.program_id(1)
     m = tl.program_id(0) * BM + tl.arange(0, BM)
@@ -129,7 +129,7 @@ def _pixel_gradient_kernel(
     patches, dx, SIDE: tl.constexpr, C: tl.constexpr, STRIDE: tl.constexpr, VEC: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Some numbers of an image's gradient: the sum of what the up to 25 patches that a pixel is in have for it."""
+    """Compute a block of an image's gradient: for each pixel, the sum over the up to 25 patches that contain it."""
     R: tl.constexpr = SIDE - 4
     SIZE: tl.constexpr = SIDE * SIDE * C
     image = tl.program_id(0).to(tl.int64)
@@ -148,7 +148,7 @@ def _pixel_gradient_kernel(
 
 @triton.jit
 def _amsgrad_kernel(p, g, m, v, top, copy, step, size, rate, decay, COPY: tl.constexpr, BLOCK: tl.constexpr):
-    """AMSGrad as torch.optim.Adam has it, with decay added to the gradient; and a copy to compute with."""
+    """Take a step of AMSGrad as torch.optim.Adam does, with decay added to the gradient; then write a copy."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < size
     number = tl.load(step)
@@ -170,7 +170,7 @@ def _amsgrad_kernel(p, g, m, v, top, copy, step, size, rate, decay, COPY: tl.con
 
 
 class Tile(NamedTuple):
-    """The sizes of a kernel's tile, how it is compiled, and in how many parts a sum is taken."""
+    """The sizes of a kernel's tile, how it is compiled, and into how many parts a sum is split."""
 
     rows: int
     depth: int
@@ -221,7 +221,7 @@ class KernelConvolution:
         return Pooled(images, output, corner, images)
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient by the weights, given that by the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
         groups, n, side, _, channels = pooled.images.shape
         networks, _, p, _, outputs = by_output.shape
         each, tile = networks // groups, self.tiles.weights
@@ -238,7 +238,7 @@ class KernelConvolution:
         out.copy_(partial.sum(0))
 
     def input_gradient(self, pooled: Pooled, by_output: Tensor, weights: Tensor) -> Tensor:
-        """Return the gradient by the images, of networks that have images of their own."""
+        """Return the gradient with respect to the images, for networks that each have their own images."""
         networks, n, side, _, channels = pooled.images.shape
         p, outputs, tile = by_output.shape[2], by_output.shape[4], self.tiles.patches
         stride = 25 * channels + -25 * channels % 8  # whole vectors of 16 bytes
@@ -257,14 +257,14 @@ class KernelConvolution:
 
 
 class KernelAMSGrad:
-    """AMSGrad by one kernel, which also writes the copy of the parameters that is computed with.
+    """AMSGrad in one kernel, which also writes the copy of the parameters that the networks compute with.
 
     Parameters
     ----------
     parameters, gradient : Tensor
-        Flat; the gradient is read at every step.
+        Flat tensors; the gradient is read at every step.
     copy : Tensor
-        May be the parameters themselves.
+        The copy to write, which may be the parameters themselves.
     learning_rate, weight_decay : float
     """
 
@@ -292,7 +292,7 @@ class KernelAMSGrad:
 
 
 def _power(n: int) -> int:
-    """Return the next power of two, 16 at least: what tiles are made of."""
+    """Return the next power of two, at least 16: the side of a tile must be one."""
     return max(16, 1 << (n - 1).bit_length())
 
 

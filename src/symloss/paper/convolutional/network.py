@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-KERNEL = 5  # pixels, both ways
+KERNEL = 5  # pixels, the width and height of a convolution's patches
 Part = TypeVar("Part")
-_ALIGNED = 64  # numbers: every part of the stack begins at a whole line of a GPU's memory
+_ALIGNED = 64  # numbers: every part of the stack begins at a multiple of this, at a whole line of a GPU's memory
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Architecture:
     Parameters
     ----------
     channels, side : int
-        Of the images, which are square.
+        Number of channels and side of the images, which are square.
     first, second : int
         Channels after the first and after the second convolution.
     wide, narrow : int
-        Units of the two fully connected layers, each followed by ReLU and dropout; convolutions have neither.
+        Units of the two fully connected layers, each followed by ReLU and dropout, unlike the convolutions.
     dropout : float
         The share of these units that a training step leaves out.
 
@@ -47,13 +47,13 @@ class Architecture:
 
     @property
     def pooled(self) -> tuple[int, int]:
-        """The sides of the images after each pooling."""
+        """The side of the images after the first and after the second pooling."""
         first = (self.side - KERNEL + 1) // 2
         return first, (first - KERNEL + 1) // 2
 
     @property
     def features(self) -> int:
-        """What the convolutions make of an image."""
+        """The number of features that the convolutions compute from an image."""
         return self.pooled[1] ** 2 * self.second
 
     @property
@@ -73,14 +73,14 @@ class Architecture:
 
 
 class NetworkLayers(NamedTuple, Generic[Part]):
-    """The parameters of networks, leading dimensions are networks; or one thing for each of these parts.
+    """The parameters of networks, with the networks as leading dimensions; or one value for each of these parts.
 
     Parameters
     ----------
     first, second : Tensor of shape (..., 25 * channels + 1, outputs)
-        The convolutions: weights by row, column and channel of the patch, and the biases as the last row.
+        The convolutions: weights in the order row, column, channel of the patch, and the biases as the last row.
     wide, wide_bias, narrow, narrow_bias, output, output_bias : Tensor of shape (..., inputs, outputs)
-        The fully connected layers. The inputs of the first are by row, column and channel.
+        The fully connected layers. The inputs of the first are in the order row, column, channel.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class NetworkLayers(NamedTuple, Generic[Part]):
 
 
 class ConvolutionalNetwork(nn.Module):
-    """The paper's convolutional network, one of it, with PyTorch's initial parameters.
+    """One convolutional network of the paper, with PyTorch's initial parameters.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class ConvolutionalNetwork(nn.Module):
 
 
 def initial_layers(architecture: Architecture, generator: np.random.Generator) -> NetworkLayers[Tensor]:
-    """Draw a network's parameters as PyTorch does by default: uniform, at most 1 / sqrt(number of inputs).
+    """Draw a network's parameters as PyTorch does by default: uniform, up to 1 / sqrt(number of inputs) in size.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def initial_layers(architecture: Architecture, generator: np.random.Generator) -
 
 
 def state_dict(layers: NetworkLayers[Tensor], architecture: Architecture) -> dict[str, Tensor]:
-    """Return one network's parameters as a ``ConvolutionalNetwork`` has them.
+    """Return one network's parameters as the state that a ``ConvolutionalNetwork`` loads.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def state_dict(layers: NetworkLayers[Tensor], architecture: Architecture) -> dic
 
 
 class NetworkStack:
-    """The parameters of networks of one architecture, in one flat tensor, each layer of all networks together.
+    """The parameters of several networks of one architecture, in one flat tensor that holds them layer by layer.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class NetworkStack:
                 row.copy_(part)
 
     def __len__(self) -> int:
-        """The number of networks."""
+        """Return the number of networks."""
         return self.count
 
     @property
@@ -207,7 +207,7 @@ class NetworkStack:
         return self.views(self.flat)
 
     def views(self, flat: Tensor) -> NetworkLayers[Tensor]:
-        """The layers that a flat tensor of parameters, or of anything that goes with them, consists of."""
+        """Return views of the layers in a flat tensor of parameters, or of something laid out like them (gradients)."""
         parts, start = [], 0
         for size, shape in self._parts():
             parts.append(flat[start : start + shape[0] * shape[1] * shape[2]].view(shape))

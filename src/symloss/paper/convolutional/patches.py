@@ -1,7 +1,7 @@
-"""A convolution and its pooling for many networks at once by plain products: images as matrices of their patches.
+"""A convolution and its pooling for many networks at once, by products with matrices of all patches of the images.
 
-Images are (groups, n, side, side, channels), channels last, so that a row of a patch is contiguous. Networks that share
-images are a group: network k of K works on those of group k modulo the number of groups.
+Images have the shape (groups, n, side, side, channels): channels come last, so that a row of a patch is contiguous.
+Networks that share images form a group: network k works on the images of group k modulo the number of groups.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from symloss.paper.convolutional.network import KERNEL
 
 
 class Pooled(NamedTuple):
-    """What a convolution and its pooling make of images, and what its gradients need.
+    """The output of a convolution and its pooling, and what their gradients need.
 
     Parameters
     ----------
     images : Tensor of shape (groups, n, side, side, channels)
-        What went in.
+        The input.
     output : Tensor of shape (networks, n, p, p, outputs)
-        The largest of every 2 x 2 outputs.
+        The largest value of every 2 x 2 square of the convolution.
     corner : Tensor of the same shape, uint8
-        Which of the four it is.
+        Which of the four values is the largest.
     saved : Tensor
-        What else a method likes to keep.
+        What else an implementation keeps for its gradients.
     """
 
     images: Tensor
@@ -42,10 +42,10 @@ class Convolution(Protocol):
         """Convolve with weights (networks, 25 * channels + 1, outputs), biases last, and pool."""
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient by the weights, given that by the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
 
     def input_gradient(self, pooled: Pooled, by_output: Tensor, weights: Tensor) -> Tensor:
-        """Return the gradient by the images, of networks that have images of their own."""
+        """Return the gradient with respect to the images, for networks that each have their own images."""
 
 
 class Patches:
@@ -67,7 +67,7 @@ class Patches:
         return Pooled(images, output, corner, patches)
 
     def weight_gradient(self, pooled: Pooled, by_output: Tensor, out: Tensor) -> None:
-        """Write the gradient by the weights, given that by the output."""
+        """Write the gradient with respect to the weights, given the gradient with respect to the output."""
         groups, networks, outputs = len(pooled.images), len(by_output), by_output.shape[-1]
         found = torch.bmm(pooled.saved.mT, _unpooled(pooled, by_output, groups))
         each = networks // groups
@@ -76,7 +76,7 @@ class Patches:
         out[:, -1] = by_output.flatten(1, 3).sum(1, dtype=torch.promote_types(by_output.dtype, torch.float32))
 
     def input_gradient(self, pooled: Pooled, by_output: Tensor, weights: Tensor) -> Tensor:
-        """Return the gradient by the images, of networks that have images of their own."""
+        """Return the gradient with respect to the images, for networks that each have their own images."""
         networks, n, p = by_output.shape[:3]
         columns = torch.bmm(_unpooled(pooled, by_output, networks), weights[:, :-1].mT)
         columns = columns.view(networks, 2, 2, n, p, p, KERNEL, KERNEL, -1)
@@ -101,7 +101,7 @@ def _patches(images: Tensor) -> Tensor:
 
 
 def _unpooled(pooled: Pooled, by_output: Tensor, groups: int) -> Tensor:
-    """Return the gradient by what was pooled (groups, 4 n p p, outputs of all networks of the group)."""
+    """Return the gradient before the pooling, of shape (groups, 4 n p p, outputs of all networks of the group)."""
     networks, outputs = len(by_output), by_output.shape[-1]
     corners = torch.arange(4, device=by_output.device, dtype=torch.uint8)[:, None, None, None]
     gradient, corner = (

@@ -26,7 +26,7 @@ class Optimizer(Protocol):
 class Step:
     """The gradients of all networks of a stack, and the step along them.
 
-    Networks of risk j in trial t are number ``j * trials + t``; those of a trial share its images and its dropout.
+    The network of risk j in trial t is number ``j * trials + t``; networks of a trial share its images and dropout.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class Step:
     risks : sequence of Risk
     convolutions : pair of Convolution
     dtype : torch.dtype
-        What is computed in; the risks, and sums over a batch, in float32 or better.
+        The type of number to compute with; risks, and sums over a batch, are in float32 or better.
     generator : torch.Generator
-        Of dropout, on the stack's device.
+        Draws the dropout, on the stack's device.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class Step:
         self.trials = len(stack) // len(risks)
         self.rate = stack.architecture.dropout
         self.sums = torch.promote_types(dtype, torch.float32)
-        self.copy = stack.flat.to(dtype)  # the parameters themselves in float32
+        self.copy = stack.flat.to(dtype)  # in float32, the parameters themselves and no copy
         self.gradient = torch.zeros_like(self.copy)
         self.parameters, self.gradients = stack.views(self.copy), stack.views(self.gradient)
         self.streams = [torch.cuda.Stream(stack.flat.device) for _ in risks] if stack.flat.is_cuda else []
 
     def features(self, images: Tensor) -> tuple[Pooled, Pooled]:
-        """Return what the convolutions make of each trial's images (trials, n, side, side, channels)."""
+        """Return the outputs of both convolutions for each trial's images (trials, n, side, side, channels)."""
         first = self.first.forward(images, self.parameters.first)
         return first, self.second.forward(first.output, self.parameters.second)
 
     def masks(self, n: int) -> tuple[Tensor, Tensor]:
-        """Draw what dropout keeps, scaled, of both layers (trials, n, units)."""
+        """Draw the scaled masks of dropout for both layers, each (trials, n, units)."""
         wide, narrow = (
             torch.empty(self.trials, n, units, dtype=self.dtype, device=self.copy.device)
             .bernoulli_(1 - self.rate, generator=self.generator)
@@ -94,7 +94,7 @@ class Step:
         self.first.weight_gradient(first, by_first, self.gradients.first)
 
     def _fully_connected(self, features: Tensor, masks: tuple[Tensor, Tensor] | None, classes: Classes) -> Tensor:
-        """Write the gradients of the fully connected layers, and return that by the features."""
+        """Write the gradients of the fully connected layers, and return that with respect to the features."""
         p, g, scale = self.parameters, self.gradients, 1 / (1 - self.rate)
         scores, wide, narrow = self.scores(features, masks)
         by_scores = self._by_scores(scores.unflatten(0, (len(self.risks), -1)), classes).flatten(0, 1)[..., None]
@@ -111,13 +111,13 @@ class Step:
         return torch.bmm(by_wide, p.wide.mT)
 
     def _by_scores(self, scores: Tensor, classes: Classes) -> Tensor:
-        """Return the risks' gradients by the scores (risks, trials, n)."""
+        """Return the gradients of the risks with respect to the scores (risks, trials, n)."""
         out = torch.empty_like(scores)
         if not self.streams:
             for risk, part, target in zip(self.risks, scores, out, strict=True):
                 target.copy_(risk.gradient(part, classes))
             return out
-        # Many small kernels, which wait for each other unless each risk has a stream.
+        # These are many small kernels, which wait for each other unless each risk has its own stream.
         main = torch.cuda.current_stream(scores.device)
         for risk, part, target, stream in zip(self.risks, scores, out, self.streams, strict=True):
             stream.wait_stream(main)
@@ -129,7 +129,7 @@ class Step:
 
 
 class TorchAMSGrad:
-    """AMSGrad as PyTorch has it, and the copy of the parameters that is computed with."""
+    """PyTorch's AMSGrad, which also writes the copy of the parameters that the networks compute with."""
 
     def __init__(
         self, parameters: Tensor, gradient: Tensor, copy: Tensor, learning_rate: float, weight_decay: float
@@ -160,7 +160,7 @@ class TorchAMSGrad:
 
 
 def has_kernels(device: torch.device) -> bool:
-    """Whether the device runs Triton's kernels in bfloat16, and Triton is here."""
+    """Return whether Triton is installed and the device can run its kernels in bfloat16."""
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
         return False
     try:
@@ -179,7 +179,7 @@ def make_step(
     kernels: bool,
     dtype: torch.dtype,
 ) -> tuple[Step, Optimizer]:
-    """Return the step of a stack and its optimizer, by Triton's kernels or by plain PyTorch."""
+    """Return the step of a stack and its optimizer, with Triton's kernels or in plain PyTorch."""
     if not kernels:
         step = Step(stack, risks, (Patches(), Patches()), dtype, generator)
         return step, TorchAMSGrad(stack.flat, step.gradient, step.copy, learning_rate, weight_decay)

@@ -1,9 +1,11 @@
 """Train many independent perceptrons at once: every risk of every trial, each as if trained alone.
 
-All risks of a trial start from the same parameters and see the same batches. Gradients are written by hand: with
-the ReLU's mask M, and u the risk's gradient by the scores, P = (diag(u) X)' M gives those of both layers, P * w for the
-first layer's weights W (a column for each hidden unit, w its weight in the output), and the column sums of P * W for w.
-So a step passes five times over the hidden layer, the largest array by far: product, ReLU, scores, mask, product.
+All risks of a trial start from the same parameters and see the same batches.
+
+Gradients are written by hand. Let W be the weights of the first layer (one column per hidden unit), w the weights of
+the output (one per hidden unit), M the mask of the ReLU, and u the gradient of the risk with respect to the scores.
+Then P = (diag(u) X)' M gives the gradients of both layers: P * w for W, and the column sums of P * W for w. So a step
+passes five times over the hidden layer, by far the largest array: product, ReLU, scores, mask, product.
 """
 
 from __future__ import annotations
@@ -46,17 +48,17 @@ def train(
     y : Tensor of shape (trials, n)
         Their labels in {0, 1}, {-1, +1} or bool.
     risks : sequence of Risk
-        What to minimize, one perceptron each in every trial.
-    random_states : sequence of int or numpy Generator, one a trial
+        What to minimize, with one perceptron per risk in every trial.
+    random_states : sequence of int or numpy Generator, one per trial
         Seeds of the initial weights and of the batches, which all risks of a trial share.
     hidden_units, epochs, batch_size, learning_rate
-        The perceptron and its training.
+        The size of the perceptron, and how it is trained.
     weight_decay : float
         L2 decay, added to the gradient of every parameter.
     stacked : bool, optional
-        Whether to take all perceptrons through a step together, which a GPU needs, or one at a time, whose hidden layer
-        then stays in a CPU's cache: by default what suits the device. Results agree to rounding; one at a time, a
-        perceptron does not depend in a single bit on which others there are.
+        Whether all perceptrons take a step together, which a GPU needs, or one at a time, so that a hidden layer stays
+        in the cache of a CPU. The default suits the device. Both give the same results up to rounding. One at a time,
+        a perceptron is the same to the last bit, whichever others are trained.
 
     Returns
     -------
@@ -91,7 +93,7 @@ def train(
             optimizer = torch.optim.Adam(
                 [stack.rows], lr=learning_rate, weight_decay=weight_decay, amsgrad=True, fused=True
             )
-            # All batches before the first step: a copy to a GPU waits until it has nothing left to do.
+            # Make all batches before the first step: a copy to a GPU waits until the GPU has nothing left to do.
             batches = list(_batches(labels[part], generators, epochs, batch_size, X.device))
             _minimize(stack, optimizer, X[part], batches, risks, stacked, min(batch_size, n))
             parts.append(stack)
@@ -112,7 +114,7 @@ def _minimize(
 ) -> None:
     gradients = torch.zeros_like(stack.rows)
     trials, copies = len(X), len(risks) if stacked else 1
-    # Buffers and views are made once: a fresh hidden layer at every step would cost page faults.
+    # Buffers and views are made once: a new hidden layer at every step would cost page faults.
     points = points_of(X, copies, X.new_empty(copies * trials, batch_size, stack.hidden_units))
     groups = [
         _Group(risks[first : first + copies], stack.views(stack.rows[models]), stack.views(gradients[models]))

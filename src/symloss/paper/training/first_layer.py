@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-# Below this share of entries that differ from their column's usual value, a CPU is faster with those entries alone.
+# A CPU is faster with sparse points if less than this share of the entries differ from their column's usual value.
 _SPARSE = 0.1
 
 
@@ -30,9 +30,9 @@ class Points(Protocol):
 
 
 def points_of(X: Tensor, copies: int, hidden: Tensor) -> Points:
-    """Return the training points (trials, n, d), each trial's for ``copies`` models in a row of the stack.
+    """Return the training points (trials, n, d), where the points of each trial are used by ``copies`` models.
 
-    ``hidden`` is the buffer (k, b, h) for the hidden layer: a fresh one at every step would cost page faults.
+    ``hidden`` is the buffer (k, b, h) for the hidden layer: a new one at every step would cost page faults.
     """
     if X.device.type == "cpu" and len(X) == copies == 1:
         usual = X[0].median(0).values
@@ -42,7 +42,7 @@ def points_of(X: Tensor, copies: int, hidden: Tensor) -> Points:
 
 
 class DensePoints:
-    """Points as they are."""
+    """Points with all their entries."""
 
     def __init__(self, X: Tensor, copies: int, hidden: Tensor) -> None:
         self.points = F.pad(X, (0, 1), value=1.0)
@@ -74,7 +74,7 @@ class DenseBatch:
 
 
 class SparsePoints:
-    """One trial's points as X = V + 1 c': c the usual value of each column, V few entries, kept row by row."""
+    """One trial's points as X = V + 1 c': c is the usual value of each column, and V has few entries, kept by row."""
 
     def __init__(self, X: Tensor, usual: Tensor) -> None:
         self.usual = usual
@@ -94,7 +94,7 @@ class SparsePoints:
 
 
 class SparseBatch:
-    """Points of few entries, by row and by column: products with them are sums of a few rows of a matrix."""
+    """Points with few entries, kept by row and by column: a product with them sums a few rows of a matrix."""
 
     def __init__(self, usual: Tensor, point: Tensor, column: Tensor, value: Tensor, starts: Tensor) -> None:
         self.usual, self.column, self.value, self.starts = usual, column, value, starts
@@ -121,5 +121,5 @@ def _starts(counts: Tensor) -> Tensor:
 
 
 def _row_sums(matrix: Tensor, rows: Tensor, values: Tensor, starts: Tensor) -> Tensor:
-    """Return the sum of values times rows of the matrix, for each run of them that begins at a start."""
+    """Return sums of values times rows of the matrix: one sum from each start up to the next."""
     return F.embedding_bag(rows, matrix, starts, mode="sum", per_sample_weights=values)

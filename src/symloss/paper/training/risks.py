@@ -1,4 +1,4 @@
-"""What a perceptron minimizes on a batch: the gradient of the balanced-error and of the AUC risk by the scores."""
+"""What a perceptron minimizes on a batch: the gradients of both risks with respect to the scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Risk:
     ----------
     name : {"ber", "auc"}
         ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced
-        error: next to a weight decay the scale of a risk matters, and this is the paper's. ``"auc"`` is the mean loss
+        error: with weight decay the scale of a risk matters, and this scale is the paper's. ``"auc"`` is the mean loss
         over all pairs of a positive and a negative point of the batch.
     loss : Loss
         The margin loss.
@@ -41,7 +41,7 @@ class Risk:
             raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.name!r}")
 
     def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
-        """Return the risk's gradient by the scores (k, b); rows are independent, a missing class counts for nothing."""
+        """Return the gradient with respect to the scores (k, b); rows are independent; a missing class adds nothing."""
         return (_ber_gradient if self.name == "ber" else _auc_gradient)(scores, classes, self.loss)
 
 
@@ -53,12 +53,12 @@ class Classes(NamedTuple):
     sign : Tensor of shape (k, b)
         The labels, +1 and -1.
     weight : Tensor of shape (k, b)
-        The label over the size of its class: sums of weight times score are differences of the classes' means.
+        The label divided by the size of its class: the sum of weight times score is the difference of the class means.
     positive, negative : Tensor of shape (k, p) and (k, q)
-        1 for the first p points that are positive and for the last q points that are negative, else 0; p and q are the
-        largest class sizes among the k batches.
+        Which of the first p points are positive, and which of the last q points are negative: 1 if they are, else 0.
+        p and q are the largest class sizes among the k batches.
     per_pair : Tensor of shape (k, 1)
-        1 over the number of pairs; 0 where a class is missing.
+        1 divided by the number of pairs; 0 where a class is missing.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Classes(NamedTuple):
 
     @classmethod
     def of(cls, positives: list[int], size: int, device: torch.device | str = "cpu") -> Classes:
-        """Return the classes of batches of one size with these numbers of positives."""
+        """Return the classes of batches of ``size`` points each, with these numbers of positives."""
         n = torch.tensor(positives)[:, None]
         m = size - n
         positive = (torch.arange(size) < n).float()
@@ -99,7 +99,7 @@ def _ber_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
 def _auc_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
     p, q = classes.positive.shape[1], classes.negative.shape[1]
     pos, neg = scores[:, :p], scores[:, scores.shape[1] - q :]
-    # A GPU has all pairs at once; to sort takes it many small steps.
+    # A GPU computes all pairs at once, but needs many small steps to sort.
     lines = _lines(loss) if scores.device.type == "cpu" else None
     by_pos, by_neg = _paired(pos, neg, classes, loss) if lines is None else _counted(pos, neg, classes, lines)
     gradient = torch.zeros_like(scores)
@@ -109,14 +109,14 @@ def _auc_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
 
 
 def _paired(pos: Tensor, neg: Tensor, classes: Classes, loss: Loss) -> tuple[Tensor, Tensor]:
-    """Sum the slopes of all pairs, for any loss: at a few hundred points a class nothing beats the matrix."""
+    """Sum the slopes of all pairs, for any loss: with a few hundred points per class, a matrix of pairs is fastest."""
     slopes = loss.slope(pos[:, :, None] - neg[:, None, :])
     by_pos = torch.bmm(slopes, classes.negative[:, :, None]).squeeze(2)
     return by_pos, torch.bmm(classes.positive[:, None, :], slopes).squeeze(1)
 
 
 class _Lines(NamedTuple):
-    """A slope that is a line and steps down: l'(z) = intercept + incline * z - sum of height * [z < where]."""
+    """A slope that is a straight line minus steps: l'(z) = intercept + incline * z - sum of height * [z < where]."""
 
     intercept: float
     incline: float
@@ -139,7 +139,7 @@ def _lines(loss: Loss) -> _Lines | None:
 
 
 def _counted(pos: Tensor, neg: Tensor, classes: Classes, lines: _Lines) -> tuple[Tensor, Tensor]:
-    """Sum the slopes of all pairs without the pairs: first as whole counts, so that the parts cancel exactly."""
+    """Sum the slopes of all pairs without forming pairs: whole counts come first, so that the parts cancel exactly."""
     n, m = classes.positive.sum(1, keepdim=True), classes.negative.sum(1, keepdim=True)
     by_pos, by_neg = lines.intercept * m, lines.intercept * n
     if lines.incline:
@@ -147,7 +147,7 @@ def _counted(pos: Tensor, neg: Tensor, classes: Classes, lines: _Lines) -> tuple
         by_pos = by_pos + lines.incline * (m * pos - sum_neg)
         by_neg = by_neg + lines.incline * (sum_pos - n * neg)
     if lines.steps:
-        # Points of the other class, there where batches differ in their class sizes, are moved out of the way.
+        # Where batches differ in their class sizes, points of the other class are here too: move them out of the way.
         s = pos.masked_fill(classes.positive == 0, torch.inf)
         t = neg.masked_fill(classes.negative == 0, -torch.inf)
         s_sorted, t_sorted = s.sort().values, t.sort().values
@@ -158,5 +158,5 @@ def _counted(pos: Tensor, neg: Tensor, classes: Classes, lines: _Lines) -> tuple
 
 
 def _rank(ordered: Tensor, values: Tensor) -> Tensor:
-    """Return how many of the ordered numbers of its row are below each value, ties counted as one half."""
+    """Return for each value how many of the ordered numbers in its row are below it; ties count as one half."""
     return 0.5 * (torch.searchsorted(ordered, values) + torch.searchsorted(ordered, values, right=True))

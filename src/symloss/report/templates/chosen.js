@@ -7,7 +7,7 @@ symloss.results = (() => {
   const chosen = Object.fromEntries(keys.map((key) => [key, new Set()]));
   const listeners = [];
 
-  // A key with nothing chosen admits everything.
+  // A filter in which nothing is chosen admits everything.
   const admits = (key, value) => !chosen[key].size || chosen[key].has(value);
   const shows = (of, i) => keys.every((key) => admits(key, of[key][i]));
   const shown = (of) => [...(of.run ?? []).keys()].filter((i) => shows(of, i));

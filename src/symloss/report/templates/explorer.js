@@ -1,4 +1,4 @@
-// The explorer's page: controls, the address that keeps them, plots and tables.
+// The explorer's page: controls, the address that keeps their settings, plots and tables.
 (() => {
   const { losses, shown, defaults, quantiles, convex } = symloss.data("explorer-data");
   const { element, draw, escaped } = symloss;
@@ -68,7 +68,7 @@
     return { ...entry, ...loss, radius: math.symmetricRadius(loss), constant: 2 * loss.value(0) };
   }
 
-  // What is slow to compute and depends on nothing but the loss as it is set.
+  // Keep what is slow to compute and depends only on the loss and its settings.
   const memory = new Map();
   function remembered(loss, what, compute) {
     const key = [what, loss.name, ...parametersOf(loss), state.scale, state.margin].join();
@@ -177,7 +177,7 @@
 
   function showTerms(selected) {
     const weight = state.pi - state.pi_prime;
-    const heads = ["Loss", "Risk", "Corrupted", `${short(weight)} × clean`, "Excess", "of which"];
+    const heads = ["Loss", "Risk", "Corrupted", `${short(weight)} × clean`, "Excess", "Terms of the excess"];
     byId("terms").tHead.replaceChildren(element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text))));
     const rows = selected.flatMap((loss) => Object.entries(THEOREMS).map(([theorem, [, terms]]) => {
       const parts = terms(meansOf(loss, theorem, 1), state.pi, state.pi_prime);
@@ -194,7 +194,7 @@
     return ["no", radius ? `on [−${short(radius)}, ${short(radius)}], K = ${short(constant)}` : "no"];
   }
 
-  // What a margin leaves as it was, and what can be said of the rest without the whole analysis.
+  // A margin does not change these. Of the other verdicts, say only what is known without the whole analysis.
   const UNCHANGED = ["convex", "non_increasing", "bounded"];
   function answer(loss, name, analyzed) {
     if (name === "symmetric") return symmetryWords(loss);
@@ -211,7 +211,7 @@
   const isMoved = (loss) => loss.parameters.some((name) => state[`${loss.name}-${name}`] !== defaults[`${loss.name}-${name}`]);
   const declaredWords = (loss) => loss.parameters.map((name) => `${name} = ${defaults[`${loss.name}-${name}`]}`).join(", ");
 
-  // The formula of f* is that of the loss as it is declared: say so where something else is set.
+  // The formula of f* is that of the loss as it is declared: say so if the settings differ.
   function bestScoreWords(loss, declared) {
     if (state.margin !== 0) return "for margin 0 only";
     const conditions = [...(isMoved(loss) ? [declaredWords(loss)] : []), ...(state.scale === 1 ? [] : ["scale = 1"])];
@@ -233,7 +233,7 @@
     const visible = new Set(selected.map(({ name }) => name));
     for (const row of find("#verdicts tr[data-loss], details.why")) row.hidden = !visible.has(row.dataset.loss);
     const moved = selected.filter(isMoved);
-    const notes = ["What symloss.theory.analyze found for each loss as it is declared; the column “Symmetric” is computed here for what is set."];
+    const notes = ["What symloss.theory.analyze found for each loss as it is declared; the column “Symmetric” is computed here for the current settings."];
     if (state.scale !== 1) notes.push("A scale changes no answer: it only stretches intervals and best scores by 1 / scale.");
     if (state.margin !== 0) notes.push("A margin keeps convexity, monotonicity and bounds. Calibration is decided by the slope at 0 where the loss is convex (Bartlett et al., 2006); the other answers hold for margin 0 only.");
     for (const loss of moved) notes.push(`${loss.title}: the other answers and all reasons are those for ${declaredWords(loss)}.`);
@@ -247,7 +247,7 @@
     section.querySelector(".key").replaceChildren(...(items.length ? items : [element("li", {}, "No loss is picked.")]));
   }
 
-  // Only what a change concerns is drawn again.
+  // Draw again only what a change affects.
   let before = {};
   function show() {
     const { eta, pi, pi_prime, ...settings } = state;

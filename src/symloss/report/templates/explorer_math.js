@@ -1,4 +1,4 @@
-// What the explorer computes of a loss: a function of z with its slope, made from `formulas` or from samples.
+// What the explorer computes from a loss. A loss is a function of z and its slope, from `formulas` or from samples.
 const explorerMath = (() => {
   const BISECTIONS = 100;
 
@@ -17,7 +17,7 @@ const explorerMath = (() => {
     };
   }
 
-  // l(scale (z - margin)) with the loss's own parameters put in.
+  // l(scale (z - margin)), with the given parameters of the loss.
   function transformed(entry, parameters, scale, margin) {
     const { value, slope } = formulas[entry.name] ?? interpolated(entry.samples);
     return {
@@ -52,7 +52,7 @@ const explorerMath = (() => {
 
   const risk = (loss, eta, z) => eta * loss.value(z) + (1 - eta) * loss.value(-z);
 
-  // The lowest conditional risk on one side of 0: where the way outwards stops going down.
+  // The lowest conditional risk on one side of 0: where it stops falling on the way outward.
   function bestOn(loss, eta, side) {
     const at = (t) => risk(loss, eta, side * t);
     const falls = (t) => side * (eta * loss.slope(side * t) - (1 - eta) * loss.slope(-side * t)) < 0;
@@ -61,7 +61,7 @@ const explorerMath = (() => {
     const best = risks.reduce((lowest, value, k) => (value < risks[lowest] ? k : lowest), 0);
     let low = best ? probes[best - 1] : 0;
     let high = probes[best];
-    if (best === 0 && !falls(high)) return { at: side, value: at(high) }; // flat from 0 on: name 1
+    if (best === 0 && !falls(high)) return { at: side, value: at(high) }; // flat from 0 on: take 1 or -1
     while (falls(high) && high < 1e3 * loss.unit) [low, high] = [high, 1.1 * high];
     if (falls(high) || high > 500 * loss.unit) return { at: side * Infinity, value: at(high) };
     for (let i = 0; i < BISECTIONS; i++) {
@@ -83,7 +83,7 @@ const explorerMath = (() => {
 
   const mean = (values) => values.reduce((total, value) => total + value, 0) / values.length;
 
-  // What theorem 3 needs to know of the scores; the noise comes later.
+  // What theorem 3 needs of the scores; the noise comes in later.
   function berMeans(loss, positive, negative) {
     return {
       clean: (mean(positive.map(loss.value)) + mean(negative.map((s) => loss.value(-s)))) / 2,

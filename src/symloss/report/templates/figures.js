@@ -11,7 +11,7 @@
 
   const placeOf = (of, i) => `${of.run[i]}/${of.family[i]}/${of.dataset[i]}`;
 
-  // The figures of one data set: the choice is of a run's data sets that are shown.
+  // A figure shows one data set of a run: offer those that the filters admit.
   function choices(select, of, indices) {
     const before = select.value;
     const options = new Map(indices.map((i) => [placeOf(of, i), i]));
@@ -39,17 +39,17 @@
     const traces = [];
     for (const loss of lossesOf(cells, indices)) {
       const own = indices.filter((i) => cells.loss[i] === loss).sort((a, b) => cells.noise[a] - cells.noise[b]);
-      const { color: color, symbol } = styles[loss];
+      const { color: hex, symbol } = styles[loss];
       const x = own.map((i) => noises[cells.noise[i]]);
       const hover = { hovertemplate: "%{text}<extra></extra>", text: own.map((i) => `${escaped(title("loss", loss))}<br>ours ${score(cells.mean[i], cells.se[i])}` + (cells.paper_mean[i] === null ? "" : `<br>paper ${score(cells.paper_mean[i], cells.paper_se[i])}`)) };
       traces.push({
         x, y: own.map((i) => cells.mean[i]), name: title("loss", loss), mode: "lines+markers", ...hover,
-        line: { color, width: 2 }, marker: { color, symbol, size: 8 },
-        error_y: { array: own.map((i) => cells.se[i] ?? 0), thickness: 1.2, width: 0, color: color(color) },
+        line: { color: hex, width: 2 }, marker: { color: hex, symbol, size: 8 },
+        error_y: { array: own.map((i) => cells.se[i] ?? 0), thickness: 1.2, width: 0, color: color(hex) },
       });
       if (own.some((i) => cells.paper_mean[i] !== null)) traces.push({
         x, y: own.map((i) => cells.paper_mean[i]), name: `${title("loss", loss)}, paper`, mode: "lines+markers", ...hover,
-        line: { color, width: 1.4, dash: "4px,4px" }, marker: { color, symbol: `${symbol}-open`, size: 8 }, opacity: 0.75,
+        line: { color: hex, width: 1.4, dash: "4px,4px" }, marker: { color: hex, symbol: `${symbol}-open`, size: 8 }, opacity: 0.75,
       });
     }
     const order = noises.filter((noise) => traces.some((trace) => trace.x.includes(noise)));
@@ -66,21 +66,21 @@
     const traces = [];
     for (const i of indices) {
       const loss = curves.loss[i];
-      const color = styles[loss].color;
+      const hex = styles[loss].color;
       const [mean, se] = [curves.mean[i], curves.se[i]];
       const x = mean.map((_, epoch) => epoch + 1);
       if (se) {
         const edge = { x, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
         traces.push({ ...edge, y: mean.map((value, k) => value - se[k]) });
-        traces.push({ ...edge, y: mean.map((value, k) => value + se[k]), fill: "tonexty", fillcolor: faded(color) });
+        traces.push({ ...edge, y: mean.map((value, k) => value + se[k]), fill: "tonexty", fillcolor: faded(hex) });
       }
       const text = escaped(title("loss", loss));
-      traces.push({ x, y: mean, name: title("loss", loss), mode: "lines", line: { color, width: 2 },
+      traces.push({ x, y: mean, name: title("loss", loss), mode: "lines", line: { color: hex, width: 2 },
         hovertemplate: `${text}<br>epoch %{x}: %{y:.1f}<extra></extra>` });
       const paper = cells.paper_mean[cellOf.get(place(curves, i))] ?? null;
       if (paper !== null) traces.push({
         x: [mean.length], y: [paper], name: `${title("loss", loss)}, paper`, mode: "markers",
-        marker: { color, symbol: "x-thin", size: 8, line: { width: 2, color: color(color) } }, cliponaxis: false,
+        marker: { color: hex, symbol: "x-thin", size: 8, line: { width: 2, color: color(hex) } }, cliponaxis: false,
         hovertemplate: `${text}<br>paper %{y:.1f}<extra></extra>`,
       });
     }
@@ -91,10 +91,10 @@
     const published = indices.filter((i) => cells.paper_mean[i] !== null);
     const traces = lossesOf(cells, published).map((loss) => {
       const own = published.filter((i) => cells.loss[i] === loss);
-      const { color: color, symbol } = styles[loss];
+      const { color: hex, symbol } = styles[loss];
       return {
         x: own.map((i) => cells.paper_mean[i]), y: own.map((i) => cells.mean[i]), name: title("loss", loss),
-        mode: "markers", marker: { color, symbol, size: 7, opacity: 0.75 }, hovertemplate: "%{text}<extra></extra>",
+        mode: "markers", marker: { color: hex, symbol, size: 7, opacity: 0.75 }, hovertemplate: "%{text}<extra></extra>",
         text: own.map((i) => escaped(`${title("loss", loss)} · ${cellName(i)}`).replaceAll(" · ", "<br>")
           + `<br>ours ${score(cells.mean[i], cells.se[i])}, paper ${score(cells.paper_mean[i], cells.paper_se[i])}`),
       };
@@ -112,7 +112,7 @@
     });
     figure.querySelector(".rms").textContent = published.length
       ? `${published.length.toLocaleString("en")} cells, rms difference in points: ${differences.join(", ")}.`
-      : "None of the cells shown.";
+      : "The paper has none of the cells shown.";
     drawLargest(published);
   }
 
@@ -121,7 +121,7 @@
 
   function drawLargest(published) {
     const largest = published.toSorted((a, b) => Math.abs(cells.difference[b]) - Math.abs(cells.difference[a])).slice(0, 10);
-    const head = ["loss", "cell", "ours", "paper", "difference"].map((text) => element("th", { scope: "col" }, text));
+    const head = ["loss", "result", "ours", "paper", "difference"].map((text) => element("th", { scope: "col" }, text));
     const rows = largest.map((i) => element(
       "tr", {}, element("th", { scope: "row" }, title("loss", cells.loss[i])), element("td", {}, cellName(i).replaceAll(", ", ",\u00a0")),
       ...[score(cells.mean[i], cells.se[i]), score(cells.paper_mean[i], cells.paper_se[i]), signed(cells.difference[i])]

@@ -115,7 +115,7 @@
     return changed();
   });
 
-  // All of a report goes to paper, also what is folded up.
+  // The whole report is printed, also what is folded up.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = all("details.run:not([open]), details.parts:not([open])");

@@ -17,10 +17,10 @@ window.symloss = (() => {
     return made;
   }
 
-  // A text as it is, in labels of Plotly, which are marked up, and templates, where %{y} stands for a number.
+  // Plotly reads its labels as markup, and %{y} in templates as a number. Escaped, a text is shown as it is.
   const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("%{", "&#37;{");
 
-  // The address holds an anchor and what the sections keep in it, as in #results&dataset=susy. Each has its own names.
+  // The address holds an anchor and the settings of sections, as in #results&dataset=susy. Sections share no names.
   function keepInAddress(names, entries) {
     const others = location.hash.slice(1).split("&").filter((part) => part && !names.includes(part.split("=")[0]));
     const own = new URLSearchParams(entries).toString().replaceAll("%2C", ",");
@@ -28,7 +28,7 @@ window.symloss = (() => {
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
-  // A new page is at its anchor once all sections are drawn. Later the browser finds those without settings itself.
+  // Scroll a new page to its anchor once all sections are drawn. Later, the browser finds anchors without settings.
   function toAnchor() {
     const [anchor] = location.hash.slice(1).split("&");
     requestAnimationFrame(() => document.getElementById(anchor)?.scrollIntoView({ behavior: "instant" }));
@@ -51,7 +51,7 @@ window.symloss = (() => {
     return (high + 0.05) / (low + 0.05);
   }
 
-  // The color itself where it contrasts enough with the ground, else mixed with white or black until it does.
+  // The color itself if it contrasts enough with the background, else mixed with white or black until it does.
   function color(hex) {
     if (!/^#[0-9a-f]{6}$/i.test(hex)) return hex;
     if (isDark() && hex === "#000000") return "#ffffff"; // ink
@@ -106,7 +106,7 @@ window.symloss = (() => {
     if (details?.open) tabulate(figure);
   }
 
-  // A table says as much as a plot with some forty rows.
+  // About forty rows of a table say as much as the plot.
   const thin = (values) => {
     const step = Math.max(1, Math.floor((values.length - 1) / 40));
     return values.filter((_, i) => i % step === 0);
@@ -141,14 +141,14 @@ window.symloss = (() => {
   label();
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("symloss-theme", root.dataset.theme); } catch { /* not remembered, then */ }
+    try { localStorage.setItem("symloss-theme", root.dataset.theme); } catch { /* the theme is not remembered */ }
     repaint();
   });
   dark.addEventListener("change", repaint);
   for (const [event, state] of [["beforeprint", true], ["afterprint", false]]) {
     addEventListener(event, () => { printing = state; repaint(); });
   }
-  addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots are as wide as before
+  addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots get their former width
 
   return { data, element, keepInAddress, draw, escaped, color };
 })();

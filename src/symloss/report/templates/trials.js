@@ -1,4 +1,4 @@
-// The trials of a cell: shown beside it when it is pointed at, tapped or reached with the arrow keys.
+// The trials of a cell, shown beside it when a reader points at it, taps it or reaches it with the arrow keys.
 "use strict";
 
 (() => {
@@ -15,7 +15,7 @@
     return made;
   };
 
-  // A dot a trial; the tall line is our mean, the diamond the paper's.
+  // One dot per trial; the tall line is our mean, and the diamond is the paper's.
   function strip(i) {
     const paper = cells.paper_mean[i];
     const values = [...cells.trials[i], ...(paper === null ? [] : [paper])];
@@ -79,7 +79,7 @@
     tip.hidden = true;
   }
 
-  // Back to the cell that has the focus, if one has.
+  // Go back to the cell that has the focus, if there is one.
   const leave = () => {
     clearTimeout(leaving);
     leaving = setTimeout(() => {
