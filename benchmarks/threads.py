@@ -25,7 +25,7 @@ from pathlib import Path
 N, D = 2000, 36
 GOAL = 1.2
 SETTINGS = {"random_state": 0, "epochs": 10}
-WIDE = {"random_state": 0, "epochs": 1, "threshold": 0.0}  # 500 points, 4 million parameters: several threads
+WIDE = {"random_state": 0, "epochs": 1, "threshold": 0.0}  # 500 points, 16 million parameters: several threads
 
 
 def drawn() -> tuple:
@@ -102,7 +102,7 @@ JOBS: dict[str, Callable[[], float]] = {
         for loss, model in (("logistic", "linear"), ("logistic", "kernel"), ("unhinged", "trees"), ("sigmoid", "mlp"))
     },
     "AUCClassifier('sigmoid', a module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network(100), **SETTINGS)),
-    "AUCClassifier('sigmoid', a wide module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network(2000), **WIDE)),
+    "AUCClassifier('sigmoid', a wide module)": fit(lambda sl: sl.AUCClassifier("sigmoid", own_network(4000), **WIDE)),
     "BERClassifierCV()": fit(lambda sl: sl.BERClassifierCV(random_state=0)),
     "AUCClassifierCV()": fit(lambda sl: sl.AUCClassifierCV(random_state=0)),
     "AUCClassifierCV(n_jobs=-1)": fit(lambda sl: sl.AUCClassifierCV(random_state=0, n_jobs=-1)),

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from threadpoolctl import ThreadpoolController
 
-_WORTH_SHARING = 2e9  # multiplications, from which several threads are faster (the last fit of benchmarks/threads.py)
+_WORTH_SHARING = 5e9  # multiplications, from which several threads are faster (the last fit of benchmarks/threads.py)
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
