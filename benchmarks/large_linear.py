@@ -28,7 +28,7 @@ def main():
     noisy = np.where(generator.random(arguments.rows) < 0.3, ~y, y)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     lines = [
-        f"| {arguments.rows:,} rows × {arguments.features} features, AUC objective "
+        f"| {arguments.rows:,} rows × {arguments.features} features, AUC risk "
         "| seconds | seconds, with the choice of a threshold | clean AUC |",
         "|---|--:|--:|--:|",
     ]
