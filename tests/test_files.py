@@ -88,6 +88,33 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_nobody_reads_a_private_file_while_it_is_written(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("old")
+    path.chmod(0o600)
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+
+
+def test_an_interrupt_between_the_two_renames_loses_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "a").write_text("old")
+    rename = Path.rename
+
+    def interrupted(self, target):
+        if self.name.endswith(".new"):
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt), whole_folder(folder) as new:
+        (new / "a").write_text("new")
+    assert (folder / "a").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_a_folder_is_no_file_to_write(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder; expected the name of a file"):
         write_whole(tmp_path, "text")

@@ -45,6 +45,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib reads the format from the suffix
     try:
+        if status is not None:  # from the first byte on, nobody may read more than before
+            temporary.touch(mode=0o600)
         yield temporary
         if status is not None:
             temporary.chmod(stat.S_IMODE(status.st_mode))
@@ -110,12 +112,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         yield new
         if folder.exists():
             folder.rename(old)
-        try:
-            new.rename(folder)
-        except OSError:
-            if old.exists():
-                old.rename(folder)
-            raise
+        new.rename(folder)
     finally:
+        if old.exists() and not folder.exists():  # an interrupt, or a failure, between the two
+            old.rename(folder)
         for left in (new, old):
             shutil.rmtree(left, ignore_errors=True)

@@ -252,7 +252,7 @@ def test_an_archive_in_symloss_data_need_not_be_unpacked(register, site, data_di
         (zipped({"adult.data": ADULT_DATA}), "holds no adult.test"),
         (zipped({"adult.data": ADULT_DATA, "adult.test": b"other"}), "adult.test from adult.zip is truncated"),
         (zipped({"adult.data": ADULT_DATA, "adult.test": ADULT_TEST + bytes(10**6)}), "is not what is published"),
-        (b"no archive", "no whole archive"),
+        (b"no archive", "not a complete archive"),
     ],
 )
 def test_a_wrong_archive_is_not_used(register, site, data_dir, cache_dir, content, message):

@@ -7,6 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 
 import symloss as sl
+from symloss.estimators import AUCClassifier, BERClassifier
 from symloss.estimators.family import PenalizedRisk
 from symloss.estimators.linear import StandardizedFeatures, minimize_risk
 from symloss.estimators.rounding import Rounded, roundings
@@ -71,3 +72,23 @@ def test_no_subgradient_leads_downhill_from_the_minimizer(loss, risk):
         bounds=[*zip(low, high, strict=True), *[(0, None)] * (2 * width)],
     )
     assert solution.fun < 1e-3 * np.abs(penalty).sum()
+
+
+@pytest.mark.parametrize("kind", [BERClassifier, AUCClassifier])
+@pytest.mark.parametrize("loss", ["barrier_hinge", "hinge", "double_hinge", "ramp"])
+def test_small_data_sets_are_fitted(loss, kind):
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        y = np.arange(60) % 2
+        X = generator.normal(size=(60, 4)) + 0.8 * y[:, None]
+        assert kind(loss, threshold=0.0).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("loss", [sl.Hinge(), sl.BarrierHinge(b=200, r=50), sl.Ramp()], ids=str)
+def test_rounded_corners_lose_no_digits(loss):
+    width = 1e-4
+    z = torch.linspace(-300, 300, 4001, dtype=torch.float64)
+    away = torch.stack([(z - kink.where).abs() for kink in loss.structure.kinks]).amin(0) > width
+    rounded = Rounded(loss, width)
+    torch.testing.assert_close(rounded.value(z)[away], loss.value(z)[away], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(rounded.slope(z)[away], loss.slope(z)[away], rtol=1e-10, atol=1e-10)

@@ -1,6 +1,7 @@
 """The CV forms: what is chosen on noisy folds, what is averaged, and what clean score is expected."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -309,3 +310,23 @@ def test_wrong_parameters_are_named(noisy):
         AUCClassifierCV(temperature=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
         AUCClassifierCV([("logistic", LogisticRegression())]).fit(X, np.arange(len(X)) % 3)
+
+
+class Bar:
+    """A progress bar: it counts, and holds what cannot be copied."""
+
+    def __init__(self):
+        self.count, self.lock = 0, threading.RLock()
+
+    def update(self, stage, done, total, name):
+        with self.lock:
+            self.count += 1
+
+
+def test_a_clone_calls_the_same_callback(noisy):
+    X, y, *_ = noisy
+    bar = Bar()
+    chosen = AUCClassifierCV(POOL[:1], cv=2, callback=bar.update)
+    cross_val_score(chosen, X[:200], y[:200], cv=2)
+    assert bar.count == 2 * (2 + 1)
+    assert clone(chosen).get_params()["callback"] == bar.update

@@ -147,6 +147,8 @@ def test_a_file_damaged_during_the_run_is_kept(tmp_path, monkeypatch):
     (outcome,) = run(tmp_path, [cell()], LOSSES)
     assert str(path) in outcome.error
     assert path.read_text() == "{}"
+    (kept,) = read_results(tmp_path / "unmerged").whole
+    assert set(kept.scores["auc"]) == {"sigmoid", "hinge"}
 
 
 def test_the_command_line_names_what_it_does_not_replace(tmp_path):

@@ -46,11 +46,11 @@ def analyze(
     """
     from rich.markup import escape
 
-    from symloss.theory import analyze as analyze
+    from symloss import theory
 
     loss = find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
     try:
-        report = analyze(loss)
+        report = theory.analyze(loss)
     except Exception as error:  # a user's own code may raise anything
         if name in list_losses():
             raise

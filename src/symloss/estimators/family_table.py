@@ -1,4 +1,7 @@
-"""The families of models that the estimators know; a new family is a file and a line in this table."""
+"""The families of models that the estimators know; a new family is a file and a line in this table.
+
+If it has a parameter of its own, this is added to the constructor in ``classifiers.py`` and to ``docstrings.py``.
+"""
 
 from __future__ import annotations
 

@@ -204,13 +204,14 @@ def _minimize_by_lbfgs(
     )
     # If the start is nearly a minimizer, rounding may hide the effect of every step.
     stuck = start is None and found.nit == 0 and np.abs(found.jac).max() > 1e-6
+    shown = loss.loss if isinstance(loss, Rounded) else loss
     if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or stuck:
         raise ValueError(
-            f"{loss!r} at alpha = {alpha:g} cannot be minimized: it must be finite, and have a least value"
+            f"{shown!r} at alpha = {alpha:g} cannot be minimized: it must be finite, and have a least value"
         )
     if found.status == 1:
         warnings.warn(
-            f"{loss!r} at alpha = {alpha:g} is not minimized after {_MAX_ITER} iterations; raise alpha",
+            f"{shown!r} at alpha = {alpha:g} is not minimized after {_MAX_ITER} iterations; raise alpha",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -24,7 +24,7 @@ from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
 from symloss.models import PerceptronStack, lecun_normal
-from symloss.threads import threads_for
+from symloss.threads import one_thread, threads_for
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -77,11 +77,11 @@ class NetworkScores(NamedTuple):
         """
         networks, dtype = self.networks, torch.float32
         device = next(networks.parameters()).device
-        if isinstance(networks, PerceptronStack) and device.type != "mps":  # MPS has no float64
-            networks, dtype = copy.deepcopy(networks).double(), torch.float64
         size = _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
         scores = np.empty(len(X))
         with threads_for(_multiplications(networks, size)):
+            if isinstance(networks, PerceptronStack) and device.type != "mps":  # MPS has no float64
+                networks, dtype = copy.deepcopy(networks).double(), torch.float64
             for start in range(0, len(X), size):
                 rows = self.standard.transform(X[start : start + size])
                 block = torch.zeros(size, X.shape[1], dtype=dtype)
@@ -196,6 +196,19 @@ def fit_networks(
     >>> bool(low < high)
     True
     """
+    with threads_for(_multiplications(networks, min(schedule.batch_size, len(training[0])))):
+        return _train(networks, standardization, training, validation, schedule, seed, device)
+
+
+def _train(
+    networks: nn.Module,
+    standardization: Standardization,
+    training: tuple[Array, NDArray[np.bool_], Array],
+    validation: tuple[Array, NDArray[np.bool_], Array] | None,
+    schedule: Schedule,
+    seed: int,
+    device: str,
+) -> NetworkScores:
     X, positive, weight = training
     networks.to(device)
     fitted = NetworkScores(networks, standardization)
@@ -208,11 +221,7 @@ def fit_networks(
     )
     best = _BestEpoch(schedule.patience)
     generator = np.random.default_rng(seed)
-    with (
-        torch.random.fork_rng(devices=range(torch.cuda.device_count())),
-        warnings.catch_warnings(),
-        threads_for(_multiplications(networks, min(schedule.batch_size, len(X)))),
-    ):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # a batch may lack a class that has few points
         torch.manual_seed(seed)
         for _ in range(schedule.epochs):
@@ -299,15 +308,16 @@ def _fit(
     patience: int,
     device: str,
 ) -> NetworkScores:
-    if start is None:
-        networks = build_networks(model, data.X.shape[1], hidden_units, n_seeds, seed)
-        standardization = Standardization.fit(data.X, data.weight)
-    else:
-        networks, standardization = copy.deepcopy(start)
-    validation = None
-    if early_stopping:
-        train, held_out = hold_out(data.positive, validation_fraction, seed)
-        data, validation = data.rows(train), data.rows(held_out)
+    with one_thread():
+        if start is None:
+            networks = build_networks(model, data.X.shape[1], hidden_units, n_seeds, seed)
+            standardization = Standardization.fit(data.X, data.weight)
+        else:
+            networks, standardization = copy.deepcopy(start)
+        validation = None
+        if early_stopping:
+            train, held_out = hold_out(data.positive, validation_fraction, seed)
+            data, validation = data.rows(train), data.rows(held_out)
     risk, loss, alpha = objective
     schedule = Schedule(risk, loss, alpha, learning_rate, epochs, batch_size, patience)
     return fit_networks(networks, standardization, data, validation, schedule, seed=seed, device=device)

@@ -7,6 +7,7 @@ ones.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +17,7 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
@@ -91,6 +92,14 @@ class _ClassifierCV(BinaryClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callback = callback
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy that calls the same callback: a copy of a progress bar would show nothing."""
+        bare = copy.copy(self)
+        bare.callback = None
+        cloned: Self = BaseEstimator.__sklearn_clone__(bare)
+        cloned.callback = self.callback
+        return cloned
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Score the candidates on folds, and fit the best ones to all points; weight k counts as k repetitions."""

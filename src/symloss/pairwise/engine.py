@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -53,21 +52,27 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
 
 
 def _in_range(value: Tensor, loss: Loss) -> Tensor:
-    """Return the value, moved back into the range of the loss if rounding has moved it out."""
-    low, high = _limits(loss)
-    return value.clamp(low, high) if math.isfinite(low) or math.isfinite(high) else value
+    """Return the mean kept between the least and the largest value of the loss, which rounding may pass."""
+    points = _extreme_points(loss)
+    if not points:
+        return value
+    values = loss.value(torch.tensor(points, dtype=torch.float64, device="cpu")).tolist()
+    low, high = min(values), max(values)
+    # Where a class has no weight, the risk is 0.
+    return value.clamp(low, high) if low <= 0 <= high else value
 
 
-@lru_cache(maxsize=64)
-def _limits(loss: Loss) -> tuple[float, float]:
-    """Return the least and the largest value of a loss that never increases, found at both infinities.
-
-    Of any other loss nothing is known, and both limits are infinite.
-    """
-    if loss.properties is None or not loss.properties.non_increasing:
-        return -math.inf, math.inf
-    low, high = loss.value(torch.tensor([math.inf, -math.inf], dtype=torch.float64)).tolist()
-    return (low, high) if low <= 0 <= high else (-math.inf, math.inf)  # 0 is the risk where a class has no weight
+def _extreme_points(loss: Loss) -> list[float]:
+    """Return margins at which a loss is least and largest, from what it declares; empty if that does not tell."""
+    ends = [math.inf, -math.inf]
+    if loss.properties is not None and loss.properties.non_increasing:
+        return ends
+    structure = loss.structure
+    if not isinstance(structure, Piecewise) or any(structure.coefficients[2:]) or not structure.kinks:
+        return []
+    return (
+        [*ends, *(kink.where for kink in structure.kinks)] if all(kink.power == 1 for kink in structure.kinks) else []
+    )
 
 
 def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:

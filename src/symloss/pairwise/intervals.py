@@ -64,19 +64,24 @@ def _swept(pos: Sorted, neg: Sorted, slope: float, kinks: Sequence[Kink]) -> tup
     wheres = [0.0, *(kink.where for kink in kinks)]
     widths, counts = _merged(pos.scores, neg.scores, wheres)
     below = [pos.below(count) for count in counts[:-1]]
-    t_above = neg.above(counts[-1])
+    t_above = neg.above(counts[-1]) * neg.unit
 
     def mixed(power: int) -> Tensor:
         parts = [kink.weight * share for kink, share in zip(kinks, below[1:], strict=True) if kink.power == power]
-        return torch.stack(parts).sum(0) if parts else torch.zeros_like(widths)
+        return torch.stack(parts).sum(0) * pos.unit if parts else torch.zeros_like(widths)
 
-    corners = mixed(1) - slope * below[0]
-    squares = torch.cat([torch.zeros_like(widths[:, :1]), (widths * mixed(2)).cumsum(1)[:, :-1]], 1)
-    value = widths * t_above * (corners + squares + squares.roll(-1, 1))
+    corners = mixed(1) - slope * pos.unit * below[0]
+    squares = torch.cat([torch.zeros_like(widths[:, :1]), _times(widths, mixed(2)).cumsum(1)[:, :-1]], 1)
+    value = _times(widths, t_above * (corners + squares + squares.roll(-1, 1)))
     if slope:
-        value += widths * neg.below(counts[-1]) * pos.above(counts[0]) * slope
+        value += _times(widths, neg.below(counts[-1]) * neg.unit * pos.above(counts[0]) * pos.unit * slope)
     is_neg = counts[-1].diff(dim=1, prepend=torch.zeros_like(counts[-1][:, :1])).bool()
-    return value.sum(1) * (pos.unit * neg.unit), squares[is_neg].view(neg.scores.shape) * pos.unit
+    return value.sum(1), squares[is_neg].view(neg.scores.shape)
+
+
+def _times(widths: Tensor, factors: Tensor) -> Tensor:
+    """Return the products; what has no factor counts for nothing, also over an infinite width."""
+    return torch.where(factors == 0, 0.0, widths * factors)
 
 
 def _merged(s: Tensor, t: Tensor, wheres: list[float]) -> tuple[Tensor, list[Tensor]]:

@@ -18,6 +18,8 @@ from symloss.pairwise.problem import Side, Sums, blocks
 
 # At this distance from the center, in multiples of a kink's place, sums of scores lose six of their sixteen digits.
 _WIDE = 2.0**20
+# So many times the value, squares of both signs lose eight digits when they are added up.
+_CANCELED = 2.0**26
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -37,13 +39,23 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     center = 0.5 * s.middle + 0.5 * t.middle
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
         return _over_a_wide_range(s, t, center, line, kinks)
-    return _from_ranks(s, t, center, line, kinks)
+    sums = _from_ranks(s, t, center, line, kinks)
+    weights = [kink.weight for kink in kinks if kink.power == 2]
+    if weights and min(weights) < 0 < max(weights):  # large squares that cancel
+        largest = sum(map(abs, weights)) * _reach(s, t, center) ** 2
+        if bool((largest > _CANCELED * sums[0].abs()).any()):
+            return _over_a_wide_range(s, t, center, line, kinks)
+    return sums
 
 
 def _far_apart(s: Ordered, t: Ordered, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
     """Return whether scores lie so far from their center, compared with the kinks, that their sums lose digits."""
-    ends = torch.cat([side.ends for side in (s, t)], 1)
-    return bool(((ends - center).abs() > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
+    return bool((_reach(s, t, center) > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
+
+
+def _reach(s: Ordered, t: Ordered, center: Tensor) -> Tensor:
+    """Return the largest distance of a score from the center, (k,)."""
+    return (torch.cat([side.ends for side in (s, t)], 1) - center).abs().amax(1)
 
 
 def _over_a_wide_range(

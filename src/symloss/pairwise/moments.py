@@ -5,6 +5,8 @@ A few sums over each class are enough, so that all pairs take O(n + m).
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -99,11 +101,10 @@ def _plain(pos: Side, neg: Side) -> bool:
 
 
 def _at(gap: Tensor, a: float, b: float, c: float) -> Tensor:
-    """Return the polynomial at the difference of the means.
-
-    The square is completed, so that rounding cannot take the result below the minimum.
-    """
-    return c * (gap + b / (2 * c)) ** 2 + (a - b**2 / (4 * c)) if c else a + b * gap
+    """Return the polynomial at the difference of the means; rounding takes a square no further than its vertex."""
+    value = a + b * gap + c * gap**2
+    vertex = a - b**2 / (4 * c) if c else math.inf
+    return value if not math.isfinite(vertex) else value.clamp(min=vertex) if c > 0 else value.clamp(max=vertex)
 
 
 def _plain_polynomial(pos: Tensor, neg: Tensor, a: float, b: float, c: float) -> Sums:

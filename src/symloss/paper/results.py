@@ -182,7 +182,7 @@ class Result(Scored, Configuration):
         }
         object.__setattr__(self, "further", further)
         if not self.scores:
-            raise ValueError("scores must hold an objective, got none")
+            raise ValueError("scores must hold a risk, got none")
         _check_type("versions", self.versions, dict)
         _check_type("device", self.device, str)
         object.__setattr__(self, "seconds", _number("seconds", self.seconds))
@@ -402,7 +402,7 @@ def _checked_scores(name: str, scores: Any, trials: int | None) -> dict[str, dic
             what = f"{name} of {risk}, {loss}"
             _check_type(what, values, list | tuple)
             if not values or (trials is not None and len(values) != trials):
-                wanted = "some" if trials is None else f"{trials}, one a trial"
+                wanted = "some" if trials is None else f"{trials}, one per trial"
                 raise ValueError(f"{what}: expected {wanted}, got {len(values)}")
             numbers = [_number(what, value) for value in values]
             if not all(0 <= number <= 100 for number in numbers):
@@ -419,9 +419,14 @@ def _check_type(name: str, value: Any, kind: Any) -> None:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
-    return float(value)
+    if not isinstance(value, bool) and isinstance(value, Real):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of some hundred digits
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise ValueError(f"{name} must be a finite number, got {value!r:.80}")
 
 
 def _refuse_constant(constant: str) -> NoReturn:

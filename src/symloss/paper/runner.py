@@ -256,9 +256,10 @@ def _written(
         with FileLock(path.with_name(f".{path.stem}.lock")):  # another run may have added to it meanwhile
             try:
                 kept = _kept(folder, configuration)
-            except DamagedResult:
+            except DamagedResult as error:
                 if not replace_damaged:
-                    raise
+                    there = write_result(folder / "unmerged", result)
+                    return Outcome(configuration, result.seconds, f"{error}; the new scores are in {there}")
                 kept = None
                 path.rename(_beside(path))
             write_result(folder, result if kept is None else _joined(kept, result))
@@ -287,7 +288,7 @@ def _effort(configuration: Configuration) -> float:
 def _joined(old: Result, new: Result) -> Result:
     """Return one result with the scores of both, and with the versions and devices of both."""
     check_source(_source(old), _source(new))
-    versions = {name: _both(old.versions.get(name, ""), version) for name, version in new.versions.items()}
+    versions = {**old.versions, **{name: _both(old.versions.get(name, ""), of) for name, of in new.versions.items()}}
     device, seconds = _both(old.device, new.device), round(old.seconds + new.seconds, 2)
     published = _together(old, new)
     return replace(
@@ -295,7 +296,10 @@ def _joined(old: Result, new: Result) -> Result:
         scores=published.scores,
         curves=published.curves,
         errors=published.errors,
-        further={way: _together(old.further.get(way, Scored()), of) for way, of in new.further.items()},
+        further={
+            way: _together(old.further.get(way, Scored()), new.further.get(way, Scored()))
+            for way in {**new.further, **old.further}
+        },
         versions=versions,
         device=device,
         seconds=seconds,

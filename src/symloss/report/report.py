@@ -20,14 +20,14 @@ from symloss.report.tables import LIMITS, shade, signed, tables_of
 SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what the scripts before it define
 
 
-def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
+def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
     """Write the report of some folders of results into an HTML file, whole or not at all.
 
     Parameters
     ----------
-    folders : iterable of Path
+    folders : iterable of str or Path
         Folders of result files, such as ``symloss reproduce`` writes. The paper need not have these results.
-    path : Path
+    path : str or Path
         The file to write.
 
     Returns
@@ -51,8 +51,8 @@ def write_report(folders: Iterable[Path], path: Path) -> list[Run]:
     ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
     True
     """
-    runs = read_runs(folders)
-    write_whole(path, report_html(runs))
+    runs = read_runs([Path(folder) for folder in folders])
+    write_whole(Path(path), report_html(runs))
     return runs
 
 
