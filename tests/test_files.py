@@ -79,11 +79,16 @@ def test_the_standard_output_is_written_into(tmp_path, name, into):
     assert found == "before\ntext\nafter\n"
 
 
+def fail_midway(path):
+    path.write_text("half")
+    raise ZeroDivisionError
+
+
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("old")
     with pytest.raises(ZeroDivisionError), whole_file(path) as temporary:
-        temporary.write_text(f"half {1 / 0}")
+        fail_midway(temporary)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -125,7 +130,7 @@ def test_a_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path):
     with whole_folder(folder) as new:
         (new / "a").write_text("1")
     with pytest.raises(ZeroDivisionError), whole_folder(folder) as new:
-        (new / "b").write_text(f"half {1 / 0}")
+        fail_midway(new / "b")
     assert [path.name for path in folder.iterdir()] == ["a"]
     with whole_folder(folder) as new:
         (new / "b").write_text("2")

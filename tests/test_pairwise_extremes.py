@@ -1,7 +1,7 @@
 """Scores up to the largest that float32 holds: the exact number, and never one outside the range of the loss."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -127,6 +127,39 @@ def test_all_margins_on_a_corner(b, r, dtype):
     pos, neg = torch.full((800,), r + 1, dtype=dtype), torch.ones(700, dtype=dtype)
     for weight in (None, torch.ones(800)):
         assert sl.pairwise_risk(pos, neg, sl.BarrierHinge(b=b, r=r), weight, method="structure") >= 0
+
+
+CLAIMS = replace(sl.Hinge().properties, bounded=True)
+
+
+class NotANumberFarLeft(Loss):
+    """It never increases, and is NaN at minus infinity alone."""
+
+    properties = CLAIMS
+    structure = sl.Hinge().structure
+
+    def value(self, z):
+        return torch.where(z == -torch.inf, torch.nan, (1 - z).clamp(min=0))
+
+
+class WrongAboutItself(Loss):
+    """It says that it never increases, and does."""
+
+    properties = CLAIMS
+    structure = Piecewise((0.0, 0.0, 1.0))
+
+    def value(self, z):
+        return torch.where(z.isinf(), 0.0, z**2)
+
+
+@pytest.mark.parametrize("loss", [NotANumberFarLeft(), WrongAboutItself()], ids=str)
+def test_a_claim_changes_no_number(loss):
+    pos, neg = torch.randn(60, dtype=torch.float64), torch.randn(70, dtype=torch.float64)
+    expected = sl.pairwise_risk(pos, neg, loss, method="tiles")
+    assert expected > 0.1
+    for weight in (None, torch.ones(60)):
+        for method in ("structure", "auto"):
+            torch.testing.assert_close(sl.pairwise_risk(pos, neg, loss, weight, method=method), expected)
 
 
 def test_a_loss_that_cannot_be_hashed():

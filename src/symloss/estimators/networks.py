@@ -196,19 +196,6 @@ def fit_networks(
     >>> bool(low < high)
     True
     """
-    with threads_for(_multiplications(networks, min(schedule.batch_size, len(training[0])))):
-        return _train(networks, standardization, training, validation, schedule, seed, device)
-
-
-def _train(
-    networks: nn.Module,
-    standardization: Standardization,
-    training: tuple[Array, NDArray[np.bool_], Array],
-    validation: tuple[Array, NDArray[np.bool_], Array] | None,
-    schedule: Schedule,
-    seed: int,
-    device: str,
-) -> NetworkScores:
     X, positive, weight = training
     networks.to(device)
     fitted = NetworkScores(networks, standardization)
@@ -320,7 +307,8 @@ def _fit(
             data, validation = data.rows(train), data.rows(held_out)
     risk, loss, alpha = objective
     schedule = Schedule(risk, loss, alpha, learning_rate, epochs, batch_size, patience)
-    return fit_networks(networks, standardization, data, validation, schedule, seed=seed, device=device)
+    with threads_for(_multiplications(networks, min(batch_size, len(data.X)))):
+        return fit_networks(networks, standardization, data, validation, schedule, seed=seed, device=device)
 
 
 def _to_module(scorer: NetworkScores, threshold: float) -> nn.Module:

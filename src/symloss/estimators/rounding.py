@@ -30,36 +30,35 @@ class Rounded(Loss):
     @property
     def structure(self) -> Piecewise:  # type: ignore[override]
         """The polynomial of the loss, and two jumps of the second derivative in place of each corner."""
+        kinks = list(self._rest.kinks)
+        for kink in self._corners:
+            weight = kink.weight / (4 * self.width)
+            kinks += [Kink(kink.where + self.width, weight, 2), Kink(kink.where - self.width, -weight, 2)]
+        return Piecewise(self._rest.coefficients, tuple(kinks))
+
+    @property
+    def _corners(self) -> list[Kink]:
+        return [kink for kink in cast(Piecewise, self.loss.structure).kinks if kink.power == 1]
+
+    @property
+    def _rest(self) -> Piecewise:
         structure = cast(Piecewise, self.loss.structure)
-        kinks = []
-        for kink in structure.kinks:
-            if kink.power == 1:
-                weight = kink.weight / (4 * self.width)
-                kinks += [Kink(kink.where + self.width, weight, 2), Kink(kink.where - self.width, -weight, 2)]
-            else:
-                kinks.append(kink)
-        return Piecewise(structure.coefficients, tuple(kinks))
+        return Piecewise(structure.coefficients, tuple(kink for kink in structure.kinks if kink.power != 1))
 
     def value(self, z: Tensor) -> Tensor:
         """Return the loss of the margins z, from each piece's own formula: the two squares would cancel."""
-        structure = cast(Piecewise, self.loss.structure)
-        total = Piecewise(structure.coefficients, tuple(kink for kink in structure.kinks if kink.power != 1))(z)
-        for kink in structure.kinks:
-            if kink.power == 1:
-                inside = (kink.where + self.width - z).clamp(0, 2 * self.width)
-                total = total + kink.weight * (
-                    inside**2 / (4 * self.width) + (kink.where - self.width - z).clamp(min=0)
-                )
+        total = self._rest(z)
+        for kink in self._corners:
+            inside = (kink.where + self.width - z).clamp(0, 2 * self.width)
+            beyond = (kink.where - self.width - z).clamp(min=0)
+            total = total + kink.weight * (inside**2 / (4 * self.width) + beyond)
         return total
 
     def slope(self, z: Tensor) -> Tensor:
         """Return the derivative of the loss at the margins z."""
-        structure = cast(Piecewise, self.loss.structure)
-        rest = Piecewise(structure.coefficients, tuple(kink for kink in structure.kinks if kink.power != 1))
-        total = rest.derivative()(z)
-        for kink in structure.kinks:
-            if kink.power == 1:
-                total = total - kink.weight * ((kink.where + self.width - z) / (2 * self.width)).clamp(0, 1)
+        total = self._rest.derivative()(z)
+        for kink in self._corners:
+            total = total - kink.weight * ((kink.where + self.width - z) / (2 * self.width)).clamp(0, 1)
         return total
 
 

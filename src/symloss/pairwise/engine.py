@@ -58,8 +58,11 @@ def _in_range(value: Tensor, loss: Loss) -> Tensor:
         return value
     values = loss.value(torch.tensor(points, dtype=torch.float64, device="cpu")).tolist()
     low, high = min(values), max(values)
-    # Where a class has no weight, the risk is 0.
-    return value.clamp(low, high) if low <= 0 <= high else value
+    if any(map(math.isnan, values)) or not low <= 0 <= high:  # where a class has no weight, the risk is 0
+        return value
+    kept = value.clamp(low, high)
+    # Rounding is put right; a loss that is wrong about itself gets the mean of its values all the same.
+    return torch.where(torch.isclose(kept, value, rtol=1e-6, atol=1e-6), kept, value)
 
 
 def _extreme_points(loss: Loss) -> list[float]:
