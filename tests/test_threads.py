@@ -337,42 +337,18 @@ def test_an_analysis_runs_on_one_thread(monkeypatch):
     assert seen == [1]
 
 
-OTHERS = """
-import os, sys, time
-import numpy as np, torch, symloss as sl
-torch.set_num_threads(4)
-generator = np.random.default_rng(0)
-y = np.arange(2000) % 2
-X = generator.normal(size=(2000, 36)) + 0.4 * y[:, None]
-model = sl.AUCClassifier("logistic", sys.argv[1], epochs=3, threshold=0.0, random_state=0)
-model.fit(X, y).decision_function(X)
-
-def seconds():
-    # CPU time of this thread, and of all others
-    found = [0.0, 0.0]
-    for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        found[int(thread) != os.getpid()] += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return found
-
-before = seconds()
-end = time.perf_counter() + 1
-while time.perf_counter() < end:
-    model.fit(X, y).decision_function(X)
-after = seconds()
-print(after[0] - before[0], after[1] - before[1])
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="CPU time of threads is read from /proc")
-@pytest.mark.parametrize("model", ["linear", "kernel", "mlp"])
-def test_no_other_thread_works_or_waits_busily(model):
-    command = [sys.executable, "-c", OTHERS, model]
-    environment = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    own, others = map(float, subprocess.run(command, env=environment, check=True, capture_output=True).stdout.split())
-    assert own > 0.2
-    assert others < 0.1 * own
+def test_networks_are_built_copied_and_moved_on_one_thread(monkeypatch):
+    seen: list[int] = []
+    for name in ("as_tensor", "build_networks", "hold_out"):
+        monkeypatch.setattr(networks, name, noting(seen, getattr(networks, name)))
+    monkeypatch.setattr(networks.copy, "deepcopy", noting(seen, networks.copy.deepcopy))
+    X, y = drawn(100)
+    quick = {"epochs": 1, "hidden_units": 5, "n_seeds": 1, "threshold": 0.0, "early_stopping": True, "warm_start": True}
+    model = sl.AUCClassifier("sigmoid", "mlp", **quick)
+    for _ in range(2):  # the second time from where the first ended
+        model.fit(X, y).decision_function(X)
+    assert len(seen) > 6
+    assert set(seen) == {1}
 
 
 class Boosting(HistGradientBoostingClassifier):
