@@ -57,7 +57,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Count as not fitted until a new fit has ended: one that fails halfway must not be predicted with."""
         self.__dict__.pop("threshold_", None)
 
-    def _seed(self) -> int:
+    def seed(self) -> int:
+        """Return a number that ``random_state`` gives: the same one every time, if that is a number."""
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _validated(self, X: Any) -> Any:

@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, TrainingData
+from symloss.estimators.credibility import credible, held_out_scores
 from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AND_TRAINING, fill_docstring
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
 from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.repetitions import merged_for
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
 
@@ -33,6 +35,7 @@ class _Classifier(BinaryClassifier):
         loss: LossLike = "unhinged",
         model: str | nn.Module | Callable[[int], nn.Module] = "linear",
         *,
+        prune: float = 0.0,
         alpha: float = 0.01,
         gamma: float = 1.0,
         n_landmarks: int = 300,
@@ -55,6 +58,7 @@ class _Classifier(BinaryClassifier):
     ) -> None:
         self.loss = loss
         self.model = model
+        self.prune = prune
         self.alpha = alpha
         self.gamma = gamma
         self.n_landmarks = n_landmarks
@@ -77,14 +81,28 @@ class _Classifier(BinaryClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
-        self._check_parameters()
+        self.check_parameters()
         self._forget()
         start = getattr(self, "scorer_", None) if self.warm_start else None
         if start is not None and not isinstance(start, family_of(self.model).scorer):
             raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
         data = self._training(X, y, sample_weight, reset=start is None)
-        seed = self._seed()
-        self.scorer_ = self._fit_scorer(data.used(), seed, start)
+        return self.fit_points(merged_for(self.cv, data), start)
+
+    def fit_points(self, data: TrainingData, start: Scorer | None = None, held_out: Array | None = None) -> Self:
+        """Fit to points that have been checked and merged; the CV forms fit their candidates so.
+
+        Parameters
+        ----------
+        data : TrainingData
+            The points; ``classes_`` and the number of features are set already.
+        start : Scorer, optional
+            The model that a warm start continues from.
+        held_out : array of n scores, optional
+            ``credibility.held_out_scores`` of the points, if ``prune`` needs them and they are known.
+        """
+        seed = self.seed()
+        self.scorer_ = self._fit_scorer(data.used(), seed, start, held_out)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
@@ -99,7 +117,8 @@ class _Classifier(BinaryClassifier):
         check_is_fitted(self, "threshold_")
         return as_module(self.scorer_, self.threshold_)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise ValueError if a parameter is not what it must be."""
         if self.model not in tuple(FAMILIES) and not callable(self.model):
             raise ValueError(
                 f"model must be one of {', '.join(FAMILIES)}, a torch module, or a function that makes one from the "
@@ -112,13 +131,19 @@ class _Classifier(BinaryClassifier):
             for name, check in family.parameters.items():
                 if check is not None:
                     check(name, getattr(self, name))
+        if not 0 <= self.prune < 1:
+            raise ValueError(f"prune must be at least 0 and below 1, got {self.prune!r}")
         if self._loss().name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
         check_objective = family_of(self.model).check_objective
         if check_objective is not None:
             check_objective(self._objective())
 
-    def _fit_scorer(self, data: TrainingData, seed: int, start: Scorer | None = None) -> Scorer:
+    def _fit_scorer(
+        self, data: TrainingData, seed: int, start: Scorer | None = None, held_out: Array | None = None
+    ) -> Scorer:
+        if self.prune > 0:
+            data = credible(data, held_out_scores(data, seed) if held_out is None else held_out, self.prune)
         family = family_of(self.model)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)
@@ -151,8 +176,9 @@ class _Classifier(BinaryClassifier):
 
 
 def _recovers_eta(classifier: _Classifier) -> bool:
+    """Return whether scores tell the probabilities of labels; without the least credible labels they would not."""
     properties = classifier._loss().properties
-    return properties is not None and properties.minimizer.recovers_eta
+    return properties is not None and properties.minimizer.recovers_eta and classifier.prune == 0
 
 
 @fill_docstring(model_and_training=MODEL_AND_TRAINING, folds_and_seed=FOLDS_AND_SEED, fitted_model=FITTED_MODEL)

@@ -48,13 +48,18 @@ model : {{{_NAMES}}}, nn.Module or callable, default="linear"
     The family of models that the scores come from.
 
 {_list_of_families()}
+prune : float, default=0.0
+    The share of each class whose labels are the least credible: they are left out before the model is fitted. How
+    credible a label is, is told by trees and a Gaussian process that have not seen it. About the share of wrong labels
+    is a good choice. With ``prune`` above 0 there is no ``predict_proba``.
 alpha : float, default=0.01
     The L2 penalty of linear and kernel models, and the weight decay of networks.
 gamma : float, default=1.0
     How narrow the kernels of ``model="kernel"`` are. A kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean
     squared distance of two standardized points.
 n_landmarks : int, default=300
-    How many points of the data have a kernel around them with ``model="kernel"`` (the Nyström method).
+    How many points of the data have a kernel around them with ``model="kernel"`` and ``model="gaussian_process"`` (the
+    Nyström method).
 n_estimators : int, default=200
     The number of trees.
 min_samples_leaf : int, default=20
@@ -113,7 +118,7 @@ candidates : list of (name, estimator), default=None
     Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and True,
     as those of scikit-learn do. None stands for ``default_candidates``: trees, boosting, linear and kernel models, each
     from strongly to weakly regularized.
-temperature : float, default=1.0
+temperature : float, default=0.7
     The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
     ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by the
     standard error of this difference. Weights below 3% of that of the best are set to 0. Before they are averaged, the

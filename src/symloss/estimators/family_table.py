@@ -11,6 +11,7 @@ from torch import nn
 
 from symloss.estimators.family import Family, Scorer
 from symloss.estimators.forest import TREES
+from symloss.estimators.gaussian_process import GAUSSIAN_PROCESS
 from symloss.estimators.kernel import KERNEL
 from symloss.estimators.linear import LINEAR
 from symloss.estimators.networks import OWN_NETWORK, PERCEPTRONS
@@ -19,6 +20,7 @@ from symloss.estimators.networks import OWN_NETWORK, PERCEPTRONS
 FAMILIES: dict[str, Family] = {
     "linear": LINEAR,
     "kernel": KERNEL,
+    "gaussian_process": GAUSSIAN_PROCESS,
     "trees": TREES,
     "mlp": PERCEPTRONS,
 }

@@ -13,6 +13,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 
 Array = NDArray[np.float64]
+_POINTS_OF_A_TREE = 50_000
 
 
 class ForestScores(NamedTuple):
@@ -80,19 +81,49 @@ def fit_forest(
             f"weight k counts as k repetitions, and these weights sum to {total:g}: two leaves of {min_samples_leaf} "
             f"points need {2 * min_samples_leaf}; give larger weights or a smaller min_samples_leaf"
         )
-    # Multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums exact.
-    balanced = np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight
     forest = ExtraTreesRegressor() if start is None else copy.deepcopy(start.forest)
     forest.set_params(
-        n_estimators=n_estimators,
-        # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
-        min_weight_fraction_leaf=min((1 - 1e-9) * min_samples_leaf / total, 0.5),
-        max_features="sqrt",
+        **forest_parameters(weight, n_estimators, min_samples_leaf),
         random_state=seed,
         n_jobs=n_jobs,
         warm_start=start is not None,
     )
-    return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced))
+    return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced_weight(positive, weight)))
+
+
+def forest_parameters(weight: Array, n_estimators: int, min_samples_leaf: int) -> dict[str, Any]:
+    """Return scikit-learn's parameters of a forest whose leaves have at least this weight.
+
+    If there are very many points, each tree is grown on a part of them.
+
+    Examples
+    --------
+    >>> forest_parameters(np.ones(100), 10, 20)["min_weight_fraction_leaf"] < 0.2
+    True
+    """
+    part = {"bootstrap": True, "max_samples": _POINTS_OF_A_TREE} if len(weight) > _POINTS_OF_A_TREE else {}
+    points_of_a_tree = weight.sum() * min(1.0, _POINTS_OF_A_TREE / len(weight))
+    return {
+        "n_estimators": n_estimators,
+        # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
+        "min_weight_fraction_leaf": min((1 - 1e-9) * min_samples_leaf / points_of_a_tree, 0.5),
+        "max_features": "sqrt",
+        **part,
+    }
+
+
+def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
+    """Return weights with which both classes have the same total.
+
+    Each is multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums
+    exact.
+
+    Examples
+    --------
+    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 2.0]))
+    array([3., 1., 2.])
+    """
+    return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
 
 
 def _fit(

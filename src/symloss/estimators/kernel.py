@@ -137,7 +137,7 @@ def fit_kernel(
         standardization = Standardization.fit(X, weight)
         varying = int(np.count_nonzero(X.max(0) > X.min(0)))
         gamma = gamma / (2 * max(varying, 1))  # a varying feature adds 2 to the mean squared distance
-        landmarks = standardization.transform(_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
+        landmarks = standardization.transform(draw_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
     else:
         standardization, gamma, landmarks = start.standard, start.gamma, start.landmarks
     nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
@@ -149,7 +149,7 @@ def fit_kernel(
     return KernelScores(standardization, gamma, nystroem.components_, root.T @ weights, bias)
 
 
-def _landmarks(X: Array, weight: Array, n: int, generator: np.random.Generator) -> Array:
+def draw_landmarks(X: Array, weight: Array, n: int, generator: np.random.Generator) -> Array:
     """Return at most n distinct points; four times as many are drawn, because some may be equal."""
     drawn = generator.choice(len(X), min(len(X), 4 * n), replace=False, p=weight / weight.sum())
     _, first = np.unique(X[drawn], axis=0, return_index=True)

@@ -1,0 +1,125 @@
+"""Fit candidates and score points with them: our own estimators, scikit-learn's, and those of users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from symloss.estimators.base import TrainingData
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.credibility import held_out_scores
+from symloss.threads import one_thread
+
+Array = NDArray[np.float64]
+Candidates = Sequence[tuple[str, Any]]
+
+
+def fit_together(estimators: Sequence[Any], X: Any, positive: NDArray[np.bool_], weight: Array) -> list[Any]:
+    """Return fitted copies of estimators; how credible the labels are is found once for all that leave some out.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 100)[:, None]
+    >>> pool = [BERClassifier(prune=share, random_state=0) for share in (0.1, 0.2)]
+    >>> [fitted.prune for fitted in fit_together(pool, X, X[:, 0] > 0.5, np.ones(100))]
+    [0.1, 0.2]
+    """
+    data = TrainingData(X, positive, weight)
+    known: dict[int, Array] = {}
+    fitted = []
+    for estimator in map(clone, estimators):
+        if isinstance(estimator, (BERClassifier, AUCClassifier)):
+            _fit_own(estimator, data, known)
+        else:
+            with threads_of(estimator):
+                _fit_other(estimator, data)
+        fitted.append(estimator)
+    return fitted
+
+
+def score_together(
+    estimators: Sequence[Any],
+    X: Any,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> list[Array]:
+    """Fit estimators to some rows and score others; rows are taken here, so that each machine is sent X only once.
+
+    Examples
+    --------
+    >>> X, train, test = np.arange(6.0)[:, None], np.array([0, 2, 3, 5]), np.array([1, 4])
+    >>> (scores,) = score_together([BERClassifier(threshold=0.0)], X, X[:, 0] > 2, np.ones(6), train, test)
+    >>> bool(scores[0] < scores[1])
+    True
+    """
+    return [
+        raw_scores(fitted, X[test]) for fitted in fit_together(estimators, X[train], positive[train], weight[train])
+    ]
+
+
+def raw_scores(estimator: Any, X: Any) -> Array:
+    """Return the scores of a fitted estimator, or its probabilities of the positive label.
+
+    Examples
+    --------
+    >>> X = np.arange(4.0)[:, None]
+    >>> raw_scores(BERClassifier(threshold=0.0).fit(X, X[:, 0] > 1), X).shape
+    (4,)
+    """
+    # Several threads would add up the trees of a forest in any order, and so change the last digits.
+    with parallel_config("threading", n_jobs=1), threads_of(estimator):
+        if hasattr(estimator, "decision_function"):
+            return np.asarray(estimator.decision_function(X))
+        return np.asarray(estimator.predict_proba(X)[:, 1])
+
+
+def threads_of(estimator: Any) -> AbstractContextManager[None]:
+    """Return a context with one thread for an estimator that is scikit-learn's in all its parts.
+
+    Our own estimators limit their threads themselves, and those of the user are left alone.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> with threads_of(GaussianNB()):
+    ...     torch.get_num_threads()
+    1
+    """
+    parts = [estimator, *(part for part in estimator.get_params().values() if hasattr(part, "fit"))]
+    whole = all(type(part).__module__.startswith("sklearn.") for part in parts)
+    return one_thread() if whole else nullcontext()
+
+
+def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known: dict[int, Array]) -> None:
+    estimator.check_parameters()
+    estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
+    held_out = None
+    if estimator.prune > 0 and isinstance(estimator.random_state, Integral):
+        seed = estimator.seed()
+        if seed not in known:
+            known[seed] = held_out_scores(data, seed)
+        held_out = known[seed]
+    estimator.fit_points(data, held_out=held_out)
+
+
+def _fit_other(estimator: Any, data: TrainingData) -> None:
+    """Fit an estimator; weights are passed only if they differ from 1, and repeated where fit does not take them."""
+    X, positive, weight = data
+    if (weight == 1).all():
+        estimator.fit(X, positive)
+    elif has_fit_parameter(estimator, "sample_weight") or (weight % 1 > 0).any():
+        estimator.fit(X, positive, sample_weight=weight)
+    else:
+        rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+        estimator.fit(X[rows], positive[rows])

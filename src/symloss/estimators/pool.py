@@ -1,0 +1,93 @@
+"""The candidates that the CV forms have by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import get_tags
+
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+
+
+def default_candidates(
+    kind: type[BERClassifier | AUCClassifier], X: Any, random_state: int | None = None
+) -> list[tuple[str, Any]]:
+    """Return the candidates that a CV estimator has by default: families of models, strongly to weakly regularized.
+
+    In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
+    Pruned candidates leave out the least credible labels of each class, and follow the others more closely.
+    Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features. To add
+    candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
+
+    Parameters
+    ----------
+    kind : BERClassifier or AUCClassifier
+        The class of the candidates, except boosting.
+    X : array, data frame or sparse matrix
+        The features.
+    random_state : int, optional
+        The seed of the candidates.
+
+    Examples
+    --------
+    >>> for name, _ in default_candidates(AUCClassifier, np.zeros((300, 2))):
+    ...     print(name)
+    trees, leaves of 20
+    trees, leaves of 100
+    trees, leaves of 5
+    trees, leaves of 1
+    linear, unhinged
+    linear, logistic
+    boosting
+    kernel
+    Gaussian process
+    trees, 20% pruned
+    trees, 40% pruned
+    Gaussian process, 10% pruned
+    Gaussian process, 30% pruned
+    linear, 20% pruned
+    """
+    common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
+    process = {"loss": "squared", "model": "gaussian_process", **common}
+    pool: list[tuple[str, Any]] = [
+        *(
+            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=100, min_samples_leaf=leaf, **common))
+            for leaf in (20, 100, 5, 1)
+        ),
+        ("linear, unhinged", kind(**common)),
+        ("linear, logistic", kind("logistic", alpha=0.001, **common)),
+        ("boosting", _boosting(random_state)),
+        ("kernel", kind("logistic", "kernel", alpha=5e-5, **common)),
+        ("Gaussian process", kind(**process)),
+        *(
+            (
+                f"trees, {share:.0%} pruned",
+                kind(model="trees", prune=share, n_estimators=100, min_samples_leaf=5, **common),
+            )
+            for share in (0.2, 0.4)
+        ),
+        *((f"Gaussian process, {share:.0%} pruned", kind(prune=share, **process)) for share in (0.1, 0.3)),
+        ("linear, 20% pruned", kind("logistic", prune=0.2, alpha=0.03, **common)),
+    ]
+    is_sparse = hasattr(X, "tocsr")
+    has_missing = not is_sparse and bool(np.isnan(np.asarray(X)).any())
+    return [(name, candidate) for name, candidate in pool if _takes(candidate, is_sparse, has_missing)]
+
+
+def _takes(estimator: Any, is_sparse: bool, has_missing: bool) -> bool:
+    tags = get_tags(estimator).input_tags
+    return (tags.sparse or not is_sparse) and (tags.allow_nan or not has_missing)
+
+
+def _boosting(seed: int | None) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(
+        learning_rate=0.06,
+        max_iter=100,
+        max_leaf_nodes=10,
+        min_samples_leaf=20,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )

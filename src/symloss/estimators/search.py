@@ -1,0 +1,195 @@
+"""Score candidates on folds of the corrupted labels: on all points, or on a part first and the best ones on all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symloss.estimators.base import TrainingData
+from symloss.estimators.candidates import Candidates, score_together
+from symloss.estimators.folds import Folds, check_test_folds, split
+from symloss.estimators.judging import Judge
+from symloss.estimators.weighting import weights_of_average
+from symloss.threads import one_thread
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+_ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
+_FIRST_PART = 3000
+_GROWTH = 8  # how many times larger the next part is
+_KEPT = ((50_000, 5), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
+_KEPT_OF_MORE = 2
+
+
+class Clock:
+    """The time since the start of a fit, and whether it leaves room for more.
+
+    Examples
+    --------
+    >>> Clock(None).has_room_for(1e9), Clock(10.0).has_room_for(1e9)
+    (True, False)
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit, self.start = limit, time.monotonic()
+
+    def has_room_for(self, seconds: float) -> bool:
+        """Return whether work of so many more seconds would end before the limit."""
+        return self.limit is None or time.monotonic() - self.start + seconds <= self.limit
+
+
+class Run(Protocol):
+    """Runs a function with the arguments of each task, in parallel, and reports which candidates each task has ended.
+
+    ``done`` of ``total`` fits of this stage have ended before.
+    """
+
+    def __call__(
+        self, stage: str, function: Any, names: list[list[str]], tasks: list[tuple[Any, ...]], done: int, total: int
+    ) -> list[Any]:
+        """Return the result of each task."""
+
+
+class Search:
+    """Candidates, their scores on folds, and the weights that follow from them.
+
+    If there are many points, all candidates are scored on a part of them, with both classes in equal numbers as far as
+    possible; then the best ones on a larger part, and at last on all points.
+
+    Parameters
+    ----------
+    candidates : list of k (name, estimator)
+        The candidates.
+    judge : Judge
+        The score.
+    temperature : float
+        How evenly the weights are spread: see ``weights_of_average``.
+    clock : Clock
+        When it leaves no room, no more candidates are scored; the first one always is.
+    run : Run
+        How tasks are run.
+
+    Attributes
+    ----------
+    by_fold : array of shape (k, folds)
+        The scores on the folds of the last part that a candidate was scored on; NaN if there was no time for it.
+    points : array of k int
+        The size of this part.
+    weights : array of k floats
+        The weights of the average.
+    scores : dict
+        The out-of-fold scores of all points, by the numbers of the candidates that were scored on all points.
+    """
+
+    def __init__(self, candidates: Candidates, judge: Judge, temperature: float, clock: Clock, run: Run) -> None:
+        self._candidates, self._judge, self._temperature = candidates, judge, temperature
+        self._clock, self._run = clock, run
+        self._seconds = np.zeros(len(candidates))
+        self.by_fold = np.empty((len(candidates), 0))
+        self.points = np.zeros(len(candidates), np.intp)
+        self.weights = np.zeros(len(candidates))
+        self.scores: dict[int, Array] = {}
+
+    def over(self, data: TrainingData, cv: Any, seed: int) -> None:
+        """Score the candidates on folds of points; ``cv`` and ``seed`` are those of ``folds.split``."""
+        left = list(range(len(self._candidates)))
+        for rows, most in _parts(data, cv, seed):
+            part = data if rows is None else data.rows(rows)
+            folds = split(cv, *part, seed)
+            check_test_folds(folds, part.positive)
+            stage = "Scoring candidates on folds" + ("" if rows is None else f" of {len(rows):,} points")
+            self.scores = self._out_of_fold(self._affordable(left[:most], len(part.weight)), part, folds, stage)
+            self._weigh(part, folds)
+            left = [c for c in np.argsort(-self.weights, kind="stable").tolist() if self.weights[c] > 0]
+
+    def _affordable(self, left: list[int], n: int) -> list[int]:
+        """Return the candidates, the best first, for which there is time on n points; one at least."""
+        seconds = self._seconds * n / np.maximum(self.points, 1)
+        kept, total = [], 0.0
+        for c in left:
+            if self._clock.has_room_for(total + seconds[c]):
+                kept.append(c)
+                total += seconds[c]
+        return kept or [min(left, key=lambda c: seconds[c])]
+
+    def _out_of_fold(self, left: list[int], data: TrainingData, folds: Folds, stage: str) -> dict[int, Array]:
+        """Return the scores of points by fits without them, for each candidate that there was time for."""
+        groups, total = self._groups(left), len(left) * len(folds)
+        if self._clock.limit is None:
+            return self._scores_of(groups, data, folds, stage, 0, total)
+        scores: dict[int, Array] = {}
+        for group in groups:
+            spent = float(self._seconds[list(scores)].sum())
+            expected = spent / max(len(scores), 1) * len(group)
+            fit_of_the_best = 1.25 * spent / len(folds)
+            if scores and not self._clock.has_room_for(expected + fit_of_the_best):
+                break
+            start = time.monotonic()
+            scores |= self._scores_of([group], data, folds, stage, len(scores) * len(folds), total)
+            self._seconds[group] = (time.monotonic() - start) / len(group)
+        return scores
+
+    def _groups(self, left: list[int]) -> list[list[int]]:
+        """Return groups of candidates: those that leave out labels are together, and the others alone."""
+        pruned = [c for c in left if getattr(self._candidates[c][1], "prune", 0) > 0]
+        alone = [[c] for c in left if c not in pruned]
+        return [*alone, pruned] if pruned else alone
+
+    def _scores_of(
+        self, groups: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
+    ) -> dict[int, Array]:
+        names = [[self._candidates[c][0] for c in group] for group in groups for _ in folds]
+        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group in groups for fold in folds]
+        results = iter(self._run(stage, score_together, names, tasks, done, total))
+        scores = {c: np.full(len(data.weight), np.nan) for group in groups for c in group}
+        for group in groups:
+            for _, test in folds:
+                for c, found in zip(group, next(results), strict=True):
+                    scores[c][test] = found
+        return scores
+
+    @one_thread()
+    def _weigh(self, data: TrainingData, folds: Folds) -> None:
+        if not self.by_fold.shape[1]:
+            self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
+        means, contributions = {}, {}
+        for c, scores in self.scores.items():
+            centered = self._judge.centered(scores, data.positive, data.weight)
+            held_out = [(centered[test], data.positive[test], data.weight[test]) for _, test in folds]
+            self.by_fold[c] = [self._judge.score(*fold) for fold in held_out]
+            self.points[c] = len(data.weight)
+            parts = self._judge.weighed_by
+            means[c] = sum(np.mean([score(*fold) for fold in held_out]) for score, _ in parts)
+            contributions[c] = sum(np.concatenate([of(*fold) for fold in held_out]) for _, of in parts)
+        rows = np.concatenate([test for _, test in folds])
+        self.weights[:] = 0.0
+        self.weights[list(means)] = weights_of_average(
+            np.array(list(means.values())),
+            np.array(list(contributions.values())),
+            data.positive[rows],
+            data.weight[rows],
+            self._temperature,
+        )
+
+
+def _parts(data: TrainingData, cv: Any, seed: int) -> Iterator[tuple[Rows | None, int | None]]:
+    """Yield the rows of ever larger parts, and how many candidates are scored on each, at most; None stands for all."""
+    n, size, most = len(data.weight), _FIRST_PART, None
+    if n > _ALL_AT_ONCE and isinstance(cv, Integral):
+        generator = np.random.default_rng(seed)
+        classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
+        while size * _GROWTH <= n or size == _FIRST_PART:
+            yield np.sort(np.concatenate([rows[: size // 2] for rows in classes])), most
+            most, size = _most(size * _GROWTH), size * _GROWTH
+        yield None, _most(n)
+    else:
+        yield None, None
+
+
+def _most(n: int) -> int:
+    return next((most for size, most in _KEPT if n <= size), _KEPT_OF_MORE)
