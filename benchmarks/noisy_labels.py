@@ -1,237 +1,207 @@
-"""Compare symloss's estimators with others on nine UCI and LIBSVM data sets: trained on noisy, scored on clean labels.
+"""Compare the CV estimators with other methods on eighteen data sets: trained on noisy labels, scored on clean ones.
 
-python benchmarks/noisy_labels.py --trials 5 --jobs 2 --out benchmarks/results
+SYMLOSS_DATA=FOLDER python benchmarks/noisy_labels.py --jobs 2
+python benchmarks/noisy_labels.py --report --figure docs/images/noisy_labels_by_dataset.svg
 
-Every data set is drawn at four noise levels, with 1,000 points per corrupted class (500 if the data set is too small).
-Finished draws are kept in noisy_labels.csv: run the script again to continue. LightGBM, cleanlab and LibAUC take part
-if they are installed.
+Finished rows are kept in noisy_labels.csv: run the script again to continue. After a change of a method, remove its
+rows. ``--half``, ``--sizes``, ``--noises``, ``--draws``, ``--methods`` and ``--datasets`` run a part. All runs may
+write into the same folder at the same time. ``--report`` writes the tables from the rows that are there, and runs
+nothing. LightGBM and cleanlab have to be installed.
 """
 
 import argparse
-import csv
 import os
+import sys
 import time
 import warnings
-from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
+from noisy_labels_figure import draw_figure
+from noisy_labels_tables import by_dataset, headline, overview
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from wild_comparison import Results
+from wild_datasets import CHOSEN_ON, DATASETS, REPORTED_ON
+from wild_noise import NOISES, SIZES, SIZES_OF, draw, same_sizes
+from wild_results import Row, add_rows, read_rows
 
 import symloss as sl
+from symloss.files import write_whole
 
-DATASETS = ["spambase", "phoneme", "phishing", "waveform", "susy", "w8a", "adult", "twonorm", "mushroom"]
-NOISES = [(0.65, 0.45), (0.7, 0.4), (0.8, 0.3), (1.0, 0.0)]
-FIELDS = ["dataset", "pi", "pi_prime", "trial", "method", "auc", "balanced_accuracy", "seconds"]
-
-
-def methods(seed):
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    found = {
-        "AUCClassifierCV": sl.AUCClassifierCV(random_state=seed),
-        "BERClassifierCV": sl.BERClassifierCV(random_state=seed),
-        "AUCClassifier()": sl.AUCClassifier(random_state=seed),
-        "BERClassifier(model='trees')": sl.BERClassifier(model="trees", random_state=seed),
-        "AUCClassifier(model='mlp')": sl.AUCClassifier(model="mlp", random_state=seed),
-        "logistic regression": logistic,
-        "MLP": make_pipeline(StandardScaler(), MLPClassifier(random_state=seed)),
-        "MLP, early stopping": make_pipeline(StandardScaler(), MLPClassifier(early_stopping=True, random_state=seed)),
-        "HistGradientBoosting": HistGradientBoostingClassifier(random_state=seed),
-        "random forest": RandomForestClassifier(random_state=seed),
-        "random forest, leaf 20": RandomForestClassifier(min_samples_leaf=20, random_state=seed),
-        "extra trees": ExtraTreesClassifier(random_state=seed),
-        "extra trees, leaf 20": ExtraTreesClassifier(min_samples_leaf=20, random_state=seed),
-    }
-    if find_spec("lightgbm"):
-        from lightgbm import LGBMClassifier
-
-        found["LightGBM"] = LGBMClassifier(random_state=seed, verbose=-1, n_jobs=1)
-    if find_spec("cleanlab"):
-        from cleanlab.classification import CleanLearning
-
-        settings = {"seed": seed, "verbose": False, "find_label_issues_kwargs": {"n_jobs": 1}}
-        found["cleanlab, logistic regression"] = CleanLearning(logistic, **settings)
-        found["cleanlab, random forest"] = CleanLearning(RandomForestClassifier(random_state=seed), **settings)
-    if find_spec("libauc"):
-        found["LibAUC, AUCM"] = LibAUC(seed)
-    return found
+DRAWS = (0, 1, 2, 3)
+HALVES = {"chosen": CHOSEN_ON, "reported": REPORTED_ON, "both": DATASETS}
+NEEDS = {"LightGBM": "lightgbm", "cleanlab": "cleanlab"}  # the first word of a method, and its package
 
 
-class LibAUC(BaseEstimator):
-    """LibAUC's AUC margin loss with its optimizer, both at their defaults, around a perceptron of 200 units."""
+class Cell(NamedTuple):
+    """What all methods are fitted to in turn."""
 
-    def __init__(self, seed=0):
-        self.seed = seed
-
-    def fit(self, X, y):
-        """Train for 30 epochs in shuffled batches of 100."""
-        from libauc.losses import AUCMLoss
-        from libauc.optimizers import PESG
-
-        torch.manual_seed(self.seed)
-        self.scaler_ = StandardScaler().fit(X)
-        data = torch.utils.data.TensorDataset(
-            torch.from_numpy(self.scaler_.transform(X)).float(), torch.from_numpy(y).float()
-        )
-        self.network_ = torch.nn.Sequential(
-            torch.nn.Linear(X.shape[1], 200), torch.nn.ReLU(), torch.nn.Linear(200, 1), torch.nn.Sigmoid()
-        )
-        loss = AUCMLoss(device="cpu")
-        optimizer = PESG(self.network_.parameters(), loss_fn=loss, verbose=False, device="cpu")
-        for _ in range(30):
-            for rows, labels in torch.utils.data.DataLoader(data, 100, shuffle=True):
-                optimizer.zero_grad()
-                loss(self.network_(rows), labels[:, None]).backward()
-                optimizer.step()
-        return self
-
-    @torch.no_grad()
-    def predict_proba(self, X):
-        """Return the outputs in the form of probabilities, which they are not."""
-        scores = self.network_(torch.from_numpy(self.scaler_.transform(X)).float()).numpy()
-        return np.hstack([1 - scores, scores])
+    dataset: str
+    size: int
+    noise: str
+    draw: int
 
 
-def draw(name, pi, pi_prime, seed):
-    """Return points with corrupted labels to train on, and points with clean labels to test on."""
-    dataset = sl.datasets.load(name, download=False)
-    X = dataset.data.astype(np.float64)
-    for n in (1000, 500):
-        try:
-            return sl.contaminated_split(
-                X, dataset.target, pi=pi, pi_prime=pi_prime, n_positive=n, n_negative=n, n_test=n, random_state=seed
-            )
-        except ValueError as error:
-            problem = error
-    raise problem
+def lightgbm(seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(random_state=seed, verbose=-1, n_jobs=1)
 
 
-def compare(dataset, noise, trial):
-    """Return one row per method, all fitted to the same points."""
+def cleanlab(classifier: Any, seed: int) -> Any:
+    from cleanlab.classification import CleanLearning
+
+    return CleanLearning(classifier, seed=seed, find_label_issues_kwargs={"n_jobs": 1})
+
+
+def forest(kind: Any, leaf: int) -> Callable[[int], Any]:
+    return lambda seed: kind(300, min_samples_leaf=leaf, random_state=seed)
+
+
+OURS: dict[str, Callable[[int], Any]] = {
+    "AUCClassifierCV": lambda seed: sl.AUCClassifierCV(random_state=seed),
+    "BERClassifierCV": lambda seed: sl.BERClassifierCV(random_state=seed),
+}
+PEERS: dict[str, Callable[[int], Any]] = {
+    **{f"extra trees leaf {leaf}": forest(ExtraTreesClassifier, leaf) for leaf in (1, 5, 20)},
+    **{f"random forest leaf {leaf}": forest(RandomForestClassifier, leaf) for leaf in (1, 5, 20)},
+    "HistGradientBoosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "LightGBM": lightgbm,
+    "logistic regression": lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "cleanlab random forest": lambda seed: cleanlab(RandomForestClassifier(random_state=seed), seed),
+    "cleanlab random forest leaf 20": lambda seed: cleanlab(forest(RandomForestClassifier, 20)(seed), seed),
+    "MLP early stopping": lambda seed: make_pipeline(
+        StandardScaler(), MLPClassifier(early_stopping=True, random_state=seed)
+    ),
+}
+METHODS = OURS | PEERS
+
+
+def run(cell: Cell, names: list[str]) -> tuple[list[Row], list[str]]:
+    """Fit some methods to the same points; return their rows, and a message for each method that failed."""
     torch.set_num_threads(1)
-    X, y, X_test, y_test = draw(dataset, *noise, 1000 + trial)
-    y = (y > 0).astype(int)
-    rows = []
-    for name, method in methods(trial).items():
-        start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # perceptrons that have not converged
-            method.fit(X, y)
-        seconds = time.perf_counter() - start
-        if hasattr(method, "decision_function"):
-            scores = method.decision_function(X_test)
-        else:
-            scores = method.predict_proba(X_test)[:, 1] - 0.5
+    X, y, X_test, y_test = draw(*cell)
+    rows, failures = [], []
+    for name in names:
+        try:
+            method = METHODS[name](cell.draw)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # perceptrons that have not converged
+                start = time.perf_counter()
+                method.fit(X, (y > 0).astype(int))
+                seconds = time.perf_counter() - start
+                scores = scores_of(method, X_test)
+        except Exception as error:  # the others go on, and the next run tries again
+            failures.append(f"{name} failed at {', '.join(map(str, cell))}: {error!r}")
+            continue
         auc, accuracy = sl.metrics.auc(scores, y_test), sl.metrics.balanced_accuracy(scores, y_test)
-        rows.append(
-            [dataset, *map(str, noise), str(trial), name, f"{100 * auc:.2f}", f"{100 * accuracy:.2f}", f"{seconds:.2f}"]
-        )
-    return rows
+        sizes = same_sizes(cell.dataset, cell.noise, cell.size)
+        rows += [Row(*cell._replace(size=size), name, 100 * auc, 100 * accuracy, seconds) for size in sizes]
+    return rows, failures
 
 
-def main():
+def scores_of(method: Any, X: Any) -> Any:
+    """Return scores that are positive where a method predicts the positive class."""
+    if hasattr(method, "decision_function"):
+        return method.decision_function(X)
+    return method.predict_proba(X)[:, 1] - 0.5
+
+
+def cells(datasets: Iterable[str], sizes: Iterable[int], noises: Iterable[str], draws: Iterable[int]) -> list[Cell]:
+    """Return what there is to run, each draw once: a small data set has the same points at several sizes."""
+    wanted = (
+        Cell(dataset, same_sizes(dataset, noise, size)[0], noise, number)
+        for number in draws
+        for size in sizes
+        for noise in noises
+        for dataset in datasets
+        if size in SIZES_OF[noise]
+    )
+    return list(dict.fromkeys(wanted))
+
+
+def tasks(wanted: Iterable[Cell], methods: Iterable[str], done: set[Any]) -> Iterator[tuple[Cell, list[str]]]:
+    """Yield what is not done yet: our methods, which take longest, one by one, and all others of a cell together."""
+    for cell in wanted:
+        missing = [name for name in methods if (*cell, name) not in done]
+        alone = [[name] for name in missing if name in OURS]
+        together = [name for name in missing if name not in OURS]
+        yield from ((cell, names) for names in [*alone, together] if names)
+
+
+def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--half", choices=HALVES, default="both")
+    parser.add_argument("--datasets", help="names, separated by commas; default: all of the half")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--noises", default=",".join(NOISES))
+    parser.add_argument("--draws", default=",".join(map(str, DRAWS)))
+    parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
+    parser.add_argument("--report", action="store_true", help="write the tables, and run nothing")
+    parser.add_argument("--figure", type=Path, help="draw the differences by data set into this file")
+    arguments = parser.parse_args(words)
     path = arguments.out / "noisy_labels.csv"
-    rows = list(csv.reader(path.open()))[1:] if path.exists() else []
-    done = {tuple(row[:4]) for row in rows}
-    cells = [
-        (dataset, noise, trial)
-        for trial in range(arguments.trials)
-        for noise in NOISES
-        for dataset in arguments.datasets.split(",")
-        if (dataset, *map(str, noise), str(trial)) not in done
-    ]
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    tasks = (delayed(compare)(*cell) for cell in cells)
-    for finished, found in enumerate(Parallel(arguments.jobs, return_as="generator_unordered")(tasks), 1):
-        rows += found
-        write(path, sorted(rows, key=lambda row: (row[3], row[1], row[0])))
-        print(f"{finished} of {len(cells)}: {', '.join(found[0][:4])}", flush=True)
-    table = markdown(rows)
-    (arguments.out / "noisy_labels.md").write_text(table)
-    (arguments.out / "noisy_labels_by_dataset.md").write_text(by_dataset(rows))
-    print(table)
+    failures = 0
+    if not arguments.report:
+        half = HALVES[arguments.half]
+        datasets = parts(parser, arguments.datasets or ",".join(half), half)
+        sizes = map(int, parts(parser, arguments.sizes, map(str, SIZES)))
+        noises = parts(parser, arguments.noises, NOISES)
+        draws = map(int, parts(parser, arguments.draws, map(str, DRAWS)))
+        methods = parts(parser, arguments.methods, METHODS)
+        for method in methods:
+            package = NEEDS.get(method.split()[0])
+            if package and not find_spec(package):
+                parser.error(f"{method} needs the package {package}: install it, or leave the method out by --methods")
+        failures = run_all(path, cells(datasets, [*sizes], noises, [*draws]), methods, arguments.jobs)
+    write_report(path, arguments.out, arguments.figure)
+    return 1 if failures else 0
 
 
-def write(path, rows):
-    part = path.with_suffix(".part")
-    with part.open("w", newline="") as file:
-        csv.writer(file).writerows([FIELDS, *rows])
-    part.replace(path)
+def parts(parser: argparse.ArgumentParser, text: str, known: Iterable[str]) -> list[str]:
+    """Return the names in a text, separated by commas; an unknown one ends the program."""
+    known = list(known)
+    for name in text.split(","):
+        if name not in known:
+            parser.error(f"unknown: {name}; expected some of {', '.join(known)}")
+    return text.split(",")
 
 
-def markdown(rows):
-    """Return one table per noise level: means over data sets and trials, and how far each method is behind the first.
-
-    Standard errors are over the trials; the value of a trial is its mean over the data sets.
-    """
-    lines = []
-    for noise in NOISES:
-        scores = defaultdict(dict)
-        for dataset, pi, pi_prime, trial, method, *numbers in rows:
-            if (pi, pi_prime) == tuple(map(str, noise)):
-                scores[method][trial, dataset] = np.array(numbers, float)
-        first = next(iter(scores))
-        draws = set.intersection(*(set(of) for of in scores.values()))
-        trials = sorted({trial for trial, _ in draws})
-        lines += [
-            f"### (π, π′) = {noise}: {len({d for _, d in draws})} data sets, {len(trials)} trials",
-            "",
-            f"| | AUC | behind `{first}` | balanced accuracy | behind `BERClassifierCV` | seconds |",
-            "|---|--:|--:|--:|--:|--:|",
-        ]
-        for method, of in sorted(scores.items(), key=lambda item: -np.mean([item[1][key][0] for key in draws])):
-            auc, accuracy, seconds = np.mean([of[key] for key in draws], 0)
-            behind = [
-                lead([scores[best][key][column] - of[key][column] for key in draws], draws, trials)
-                for best, column in ((first, 0), ("BERClassifierCV", 1))
-            ]
-            name = f"`{method}`" if "Classifier" in method else method
-            lines.append(f"| {name} | {auc:.2f} | {behind[0]} | {accuracy:.2f} | {behind[1]} | {seconds:.1f} |")
-        lines.append("")
-    return "\n".join(lines)
+def run_all(path: Path, wanted: list[Cell], methods: list[str], jobs: int) -> int:
+    """Run what the file does not have, add each result to the file, and return how many methods failed."""
+    todo = list(tasks(wanted, methods, {row.key for row in read_rows(path)}))
+    found = Parallel(jobs, return_as="generator_unordered", batch_size=1)(delayed(run)(*task) for task in todo)
+    failed = 0
+    for finished, (rows, failures) in enumerate(found, 1):
+        add_rows(path, rows)
+        failed += len(failures)
+        print(*failures, sep="\n", end="\n" if failures else "", file=sys.stderr)
+        for row in rows:
+            print(f"{', '.join(map(str, row.key))}: {row.seconds:.1f} s", flush=True)
+        print(f"{finished} of {len(todo)} tasks", flush=True)
+    return failed
 
 
-def by_dataset(rows):
-    """Return tables with the mean and the standard error over trials of every method on every data set."""
-    datasets = sorted({row[0] for row in rows})
-    lines = []
-    for column, score in ((5, "AUC"), (6, "balanced accuracy")):
-        for noise in NOISES:
-            found = defaultdict(list)
-            for row in rows:
-                if (row[1], row[2]) == tuple(map(str, noise)):
-                    found[row[4], row[0]].append(float(row[column]))
-            lines += [f"## {score} at (π, π′) = {noise}", "", "| | " + " | ".join(datasets) + " |"]
-            lines.append("|---|" + "--:|" * len(datasets))
-            for method in dict.fromkeys(method for method, _ in found):
-                numbers = [found[method, dataset] for dataset in datasets]
-                cells = [f"{np.mean(of):.1f} ({np.std(of, ddof=1) / np.sqrt(len(of)):.1f})" for of in numbers]
-                lines.append(f"| {f'`{method}`' if 'Classifier' in method else method} | {' | '.join(cells)} |")
-            lines.append("")
-    return "\n".join(lines)
-
-
-def lead(differences, draws, trials):
-    by_trial = [np.mean([d for d, key in zip(differences, draws, strict=True) if key[0] == t]) for t in trials]
-    error = f" ± {np.std(by_trial, ddof=1) / np.sqrt(len(by_trial)):.2f}" if len(by_trial) > 1 else ""
-    return f"{np.mean(by_trial):.2f}{error}"
+def write_report(path: Path, out: Path, figure: Path | None) -> None:
+    results = Results(read_rows(path), list(METHODS), len(DRAWS))
+    write_whole(out / "noisy_labels.md", overview(results))
+    write_whole(out / "noisy_labels_headline.md", headline(results))
+    write_whole(out / "noisy_labels_by_dataset.md", by_dataset(results))
+    if figure:
+        draw_figure(results, figure)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,7 +3,7 @@
 python benchmarks/pool.py --trials 2 --jobs 2 --out benchmarks/results
 
 Every candidate is scored once on folds of the noisy labels, and once on clean test labels; each rule then combines the
-same scores. The draws differ from those of noisy_labels.py.
+same scores.
 """
 
 import argparse
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from boosting_noisy_labels import DATASETS, draw
 from joblib import Parallel, delayed
-from noisy_labels import DATASETS, NOISES, draw
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.pipeline import make_pipeline
@@ -23,6 +23,7 @@ import symloss as sl
 from symloss.estimators.folds import out_of_fold, split
 from symloss.estimators.standard_errors import auc_contributions, standard_error_of_difference
 
+NOISES = [(0.65, 0.45), (0.7, 0.4), (0.8, 0.3), (1.0, 0.0)]
 FLEXIBLE = ("leaves of 5", "leaves of 1", "boosting", "alpha 0.03", "alpha 0.001", "alpha 0.0005", "alpha 5e-05")
 
 
