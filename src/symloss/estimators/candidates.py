@@ -15,11 +15,35 @@ from sklearn.utils.validation import has_fit_parameter
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.credibility import held_out_scores
+from symloss.estimators.credibility import Credibility, credibility
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
+
+
+def shares(estimator: Any) -> bool:
+    """Return whether an estimator leaves out labels, or is a Gaussian process: these are fitted faster together.
+
+    Examples
+    --------
+    >>> shares(BERClassifier()), shares(BERClassifier(prune=0.1))
+    (False, True)
+    """
+    return getattr(estimator, "prune", 0) > 0 or getattr(estimator, "model", None) == "gaussian_process"
+
+
+def groups(estimators: Sequence[Any]) -> list[list[int]]:
+    """Return the places of estimators that are fitted by one task: those that share something, and each other alone.
+
+    Examples
+    --------
+    >>> groups([BERClassifier(prune=0.1), BERClassifier(), BERClassifier(prune=0.2)])
+    [[1], [0, 2]]
+    """
+    together = [k for k, estimator in enumerate(estimators) if shares(estimator)]
+    alone = [[k] for k in range(len(estimators)) if k not in together]
+    return [*alone, together] if together else alone
 
 
 def fit_together(estimators: Sequence[Any], X: Any, positive: NDArray[np.bool_], weight: Array) -> list[Any]:
@@ -33,7 +57,7 @@ def fit_together(estimators: Sequence[Any], X: Any, positive: NDArray[np.bool_],
     [0.1, 0.2]
     """
     data = TrainingData(X, positive, weight)
-    known: dict[int, Array] = {}
+    known: dict[int, Credibility] = {}
     fitted = []
     for estimator in map(clone, estimators):
         if isinstance(estimator, (BERClassifier, AUCClassifier)):
@@ -101,16 +125,17 @@ def threads_of(estimator: Any) -> AbstractContextManager[None]:
     return one_thread() if whole else nullcontext()
 
 
-def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known: dict[int, Array]) -> None:
+def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known: dict[int, Credibility]) -> None:
     estimator.check_parameters()
     estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
-    held_out = None
-    if estimator.prune > 0 and isinstance(estimator.random_state, Integral):
-        seed = estimator.seed()
-        if seed not in known:
-            known[seed] = held_out_scores(data, seed)
-        held_out = known[seed]
-    estimator.fit_points(data, held_out=held_out)
+    if not shares(estimator) or not isinstance(estimator.random_state, Integral):
+        estimator.fit_points(data)
+        return
+    seed = estimator.seed()
+    if seed not in known:
+        known[seed] = credibility(data, seed)
+    start = known[seed].process if estimator.model == "gaussian_process" else None
+    estimator.fit_points(data, start, known[seed])
 
 
 def _fit_other(estimator: Any, data: TrainingData) -> None:

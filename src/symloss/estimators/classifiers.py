@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.credibility import credible, held_out_scores
+from symloss.estimators.credibility import Credibility, credibility, credible
 from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AND_TRAINING, fill_docstring
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
@@ -89,7 +89,7 @@ class _Classifier(BinaryClassifier):
         data = self._training(X, y, sample_weight, reset=start is None)
         return self.fit_points(merged_for(self.cv, data), start)
 
-    def fit_points(self, data: TrainingData, start: Scorer | None = None, held_out: Array | None = None) -> Self:
+    def fit_points(self, data: TrainingData, start: Scorer | None = None, known: Credibility | None = None) -> Self:
         """Fit to points that have been checked and merged; the CV forms fit their candidates so.
 
         Parameters
@@ -98,11 +98,11 @@ class _Classifier(BinaryClassifier):
             The points; ``classes_`` and the number of features are set already.
         start : Scorer, optional
             The model that a warm start continues from.
-        held_out : array of n scores, optional
-            ``credibility.held_out_scores`` of the points, if ``prune`` needs them and they are known.
+        known : Credibility, optional
+            How credible the labels are, if this is known already.
         """
         seed = self.seed()
-        self.scorer_ = self._fit_scorer(data.used(), seed, start, held_out)
+        self.scorer_ = self._fit_scorer(data.used(), seed, start, known)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
@@ -140,10 +140,10 @@ class _Classifier(BinaryClassifier):
             check_objective(self._objective())
 
     def _fit_scorer(
-        self, data: TrainingData, seed: int, start: Scorer | None = None, held_out: Array | None = None
+        self, data: TrainingData, seed: int, start: Scorer | None = None, known: Credibility | None = None
     ) -> Scorer:
         if self.prune > 0:
-            data = credible(data, held_out_scores(data, seed) if held_out is None else held_out, self.prune)
+            data = credible(data, (known or credibility(data, seed)).scores, self.prune)
         family = family_of(self.model)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)

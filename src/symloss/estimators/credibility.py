@@ -8,6 +8,7 @@ process, whose leave-one-out scores do not either.
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.forest import balanced_weight, forest_parameters
-from symloss.estimators.gaussian_process import fit_gaussian_process
+from symloss.estimators.gaussian_process import GaussianProcessScores, fit_gaussian_process
 from symloss.metrics import auc
 
 Array = NDArray[np.float64]
@@ -25,8 +26,15 @@ _LANDMARKS = 300
 _LEAST_GAIN = 1e-3  # so that one of the two decides where neither is better than chance
 
 
-def held_out_scores(data: TrainingData, seed: int) -> Array:
-    """Return one score per point, large where the positive label is credible, from models that did not see its label.
+class Credibility(NamedTuple):
+    """Held-out scores of the training points, large where the positive label is credible; and one of the two models."""
+
+    scores: Array
+    process: GaussianProcessScores
+
+
+def credibility(data: TrainingData, seed: int) -> Credibility:
+    """Return a score of each point by models that did not see its label.
 
     Parameters
     ----------
@@ -40,12 +48,14 @@ def held_out_scores(data: TrainingData, seed: int) -> Array:
     >>> X = np.linspace(0, 1, 200)[:, None]
     >>> positive = X[:, 0] > 0.5
     >>> positive[20] = True  # a wrong label
-    >>> scores = held_out_scores(TrainingData(X, positive, np.ones(200)), seed=0)
+    >>> scores = credibility(TrainingData(X, positive, np.ones(200)), seed=0).scores
     >>> bool(scores[20] < 0 < scores[180])
     True
     """
-    models = [_out_of_bag(data, seed), _left_out(data, seed)]
-    return np.asarray(sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in models))
+    process, left_out = fit_gaussian_process(*data, n_landmarks=_LANDMARKS, seed=seed)
+    models = (_out_of_bag(data, seed), left_out)
+    scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in models)
+    return Credibility(np.asarray(scores), process)
 
 
 def credible(data: TrainingData, scores: Array, share: float) -> TrainingData:
@@ -75,10 +85,6 @@ def _out_of_bag(data: TrainingData, seed: int) -> Array:
             data.X, np.where(data.positive, 1.0, -1.0), sample_weight=balanced_weight(data.positive, data.weight)
         )
     return np.asarray(forest.oob_prediction_)
-
-
-def _left_out(data: TrainingData, seed: int) -> Array:
-    return fit_gaussian_process(*data, n_landmarks=_LANDMARKS, seed=seed)[1]
 
 
 def _gain(scores: Array, data: TrainingData) -> float:

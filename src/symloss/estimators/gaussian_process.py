@@ -7,10 +7,11 @@ to set. The scores of the training points by a model without each of them cost n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.metrics.pairwise import euclidean_distances
 
 from symloss.estimators.base import TrainingData
@@ -20,11 +21,11 @@ from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_LENGTHS = (0.35, 0.7, 1.4, 2.8, 5.6, 11.0)  # in medians of the distances between landmarks
+_LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
 _NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process
 _CHOSEN_ON = 4000  # at most so many rows decide on length and noise
 _LARGEST_LEVERAGE = 0.999  # a point without which the model has no say has no score of its own
-_RANK = 1e-9  # directions of the kernel with a smaller share of the largest eigenvalue are left out
+_JITTER = 1e-10  # added to the diagonal of the kernel, so that rounding leaves it positive definite
 
 
 class GaussianProcessScores(NamedTuple):
@@ -65,10 +66,10 @@ class _Ridge(NamedTuple):
 
     @classmethod
     def fit(cls, data: _Labeled, landmarks: Array, between: Array, length: float) -> _Ridge:
-        values, directions = np.linalg.eigh(np.exp(-between / length))
-        kept = values > _RANK * values[-1]
-        root = directions[:, kept] / np.sqrt(values[kept])
-        gram, moment = np.zeros((root.shape[1],) * 2), np.zeros(root.shape[1])
+        kernel = np.exp(-between / length)
+        kernel.flat[:: len(kernel) + 1] += _JITTER
+        root = solve_triangular(np.linalg.cholesky(kernel), np.eye(len(kernel)), lower=True).T
+        gram, moment = np.zeros(root.shape), np.zeros(len(root))
         for F, rows in _feature_blocks(data.points, landmarks, length, root):
             weighted = F.T * data.precision[rows]
             gram += weighted @ F
@@ -101,7 +102,13 @@ class _Labeled(NamedTuple):
 
 @one_thread()
 def fit_gaussian_process(
-    X: Array, positive: NDArray[np.bool_], weight: Array, *, n_landmarks: int, seed: int
+    X: Array,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    *,
+    n_landmarks: int,
+    seed: int,
+    start: GaussianProcessScores | None = None,
 ) -> tuple[GaussianProcessScores, Array]:
     """Fit labels +1 and -1; return the model, and the score of each training point by a model without this point.
 
@@ -119,6 +126,8 @@ def fit_gaussian_process(
         The largest number of landmarks, which are points drawn by their weights.
     seed : int
         The seed of drawing landmarks.
+    start : GaussianProcessScores, optional
+        A model whose landmarks and length are kept; only the noise is found anew.
 
     Examples
     --------
@@ -129,27 +138,35 @@ def fit_gaussian_process(
     True
     """
     generator = np.random.default_rng(seed)
-    standard = Standardization.fit(X, weight)
-    landmarks = standard.transform(draw_landmarks(X, weight, n_landmarks, generator))
+    if start is None:
+        standard = Standardization.fit(X, weight)
+        landmarks = standard.transform(draw_landmarks(X, weight, n_landmarks, generator))
+    else:
+        standard, landmarks = start.standard, start.landmarks
     balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
     data = _Labeled(standard.transform(X), np.where(positive, 1.0, -1.0), balance * weight)
     between = euclidean_distances(landmarks)
-    length, noise = _most_likely(data.some(generator.permutation(len(X))[:_CHOSEN_ON]), landmarks, between)
+    lengths = [start.length] if start is not None else [length * _median(between) for length in _LENGTHS]
+    length, noise = _most_likely(data.some(generator.permutation(len(X))[:_CHOSEN_ON]), landmarks, between, lengths)
     ridge = _Ridge.fit(data, landmarks, between, length)
     model = GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise))
     return model, _left_out(ridge, data, landmarks, length, noise)
 
 
-def _most_likely(data: _Labeled, landmarks: Array, between: Array) -> tuple[float, float]:
-    """Return the length and the noise of largest marginal likelihood on a grid."""
+def _median(between: Array) -> float:
+    """Return the median distance of two different landmarks, or 1 if there is only one."""
     apart = between[between > 0]
-    unit = float(np.median(apart)) if len(apart) else 1.0
-    best, found = -np.inf, (unit, 1.0)
-    for length in _LENGTHS:
-        ridge = _Ridge.fit(data, landmarks, between, length * unit)
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: list[float]) -> tuple[float, float]:
+    """Return the length and the noise of largest marginal likelihood."""
+    best, found = -np.inf, (lengths[0], float(_NOISES[-1]))
+    for length in lengths:
+        ridge = _Ridge.fit(data, landmarks, between, length)
         likelihoods = [ridge.log_likelihood(noise, data) for noise in _NOISES]
         if max(likelihoods) > best:
-            best, found = max(likelihoods), (length * unit, float(_NOISES[int(np.argmax(likelihoods))]))
+            best, found = max(likelihoods), (length, float(_NOISES[int(np.argmax(likelihoods))]))
     return found
 
 
@@ -169,8 +186,10 @@ def _feature_blocks(points: Array, landmarks: Array, length: float, root: Array)
         yield np.exp(-euclidean_distances(points[rows], landmarks) / length) @ root, rows
 
 
-def _fit(data: TrainingData, _: PenalizedRisk, seed: int, __: Any, n_landmarks: int) -> GaussianProcessScores:
-    return fit_gaussian_process(*data, n_landmarks=n_landmarks, seed=seed)[0]
+def _fit(
+    data: TrainingData, _: PenalizedRisk, seed: int, start: GaussianProcessScores | None, n_landmarks: int
+) -> GaussianProcessScores:
+    return fit_gaussian_process(*data, n_landmarks=n_landmarks, seed=seed, start=start)[0]
 
 
 def _check_objective(objective: PenalizedRisk) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.candidates import Candidates, score_together
+from symloss.estimators.candidates import Candidates, groups, score_together
 from symloss.estimators.folds import Folds, check_test_folds, split
 from symloss.estimators.judging import Judge
 from symloss.estimators.weighting import weights_of_average
@@ -119,11 +119,12 @@ class Search:
 
     def _out_of_fold(self, left: list[int], data: TrainingData, folds: Folds, stage: str) -> dict[int, Array]:
         """Return the scores of points by fits without them, for each candidate that there was time for."""
-        groups, total = self._groups(left), len(left) * len(folds)
+        tasks = [[left[k] for k in group] for group in groups([self._candidates[c][1] for c in left])]
+        total = len(left) * len(folds)
         if self._clock.limit is None:
-            return self._scores_of(groups, data, folds, stage, 0, total)
+            return self._scores_of(tasks, data, folds, stage, 0, total)
         scores: dict[int, Array] = {}
-        for group in groups:
+        for group in tasks:
             spent = float(self._seconds[list(scores)].sum())
             expected = spent / max(len(scores), 1) * len(group)
             fit_of_the_best = 1.25 * spent / len(folds)
@@ -134,20 +135,14 @@ class Search:
             self._seconds[group] = (time.monotonic() - start) / len(group)
         return scores
 
-    def _groups(self, left: list[int]) -> list[list[int]]:
-        """Return groups of candidates: those that leave out labels are together, and the others alone."""
-        pruned = [c for c in left if getattr(self._candidates[c][1], "prune", 0) > 0]
-        alone = [[c] for c in left if c not in pruned]
-        return [*alone, pruned] if pruned else alone
-
     def _scores_of(
-        self, groups: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
+        self, together: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
     ) -> dict[int, Array]:
-        names = [[self._candidates[c][0] for c in group] for group in groups for _ in folds]
-        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group in groups for fold in folds]
+        names = [[self._candidates[c][0] for c in group] for group in together for _ in folds]
+        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group in together for fold in folds]
         results = iter(self._run(stage, score_together, names, tasks, done, total))
-        scores = {c: np.full(len(data.weight), np.nan) for group in groups for c in group}
-        for group in groups:
+        scores = {c: np.full(len(data.weight), np.nan) for group in together for c in group}
+        for group in together:
             for _, test in folds:
                 for c, found in zip(group, next(results), strict=True):
                     scores[c][test] = found

@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 
 from symloss.corruption import check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.candidates import Candidates, fit_together, raw_scores
+from symloss.estimators.candidates import Candidates, fit_together, groups, raw_scores
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
@@ -136,17 +136,12 @@ class _ClassifierCV(BinaryClassifier):
         return TrainingData(*points), place
 
     def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
-        """Return the best candidates, fitted to all points: those that leave out labels by one task, others alone."""
-        pruned = [k for k, (_, estimator) in enumerate(best) if getattr(estimator, "prune", 0) > 0]
-        groups = [[k] for k in range(len(best)) if k not in pruned] + ([pruned] if pruned else [])
-        names = [[best[k][0] for k in group] for group in groups]
-        tasks = [([best[k][1] for k in group], *data.used()) for group in groups]
+        """Return the best candidates, fitted to all points."""
+        together = groups([estimator for _, estimator in best])
+        names = [[best[k][0] for k in group] for group in together]
+        tasks = [([best[k][1] for k in group], *data.used()) for group in together]
         found = self._run("Fitting the best", fit_together, names, tasks, 0, len(best))
-        fitted = {
-            k: estimator
-            for group, of in zip(groups, found, strict=True)
-            for k, estimator in zip(group, of, strict=True)
-        }
+        fitted = {k: each for group, of in zip(together, found, strict=True) for k, each in zip(group, of, strict=True)}
         return [fitted[k] for k in range(len(best))]
 
     def _run(

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _KEPT = 0.8  # share of the best gain
 _ROUNDING = 1e-6  # networks compute in float32
+_TAIL = 0.01  # the share of scores at either end that is pulled in: an outlier must not decide
+_PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
 
 
 def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
-    """Return the middle of all thresholds that the labels cannot tell apart from the best one.
+    """Return the threshold where both labels are equally likely, if the labels do not tell that another one is better.
 
-    These thresholds keep four fifths of the best gain in balanced accuracy over 1/2, and are within one standard error
-    of it. The best threshold itself follows the noise of the labels: the balanced accuracy is a random walk from one
-    threshold to the next, and flat around its maximum. The middle is the threshold whose rank is nearest to the mean
-    rank, so the scale of the scores does not matter.
+    Where they are equally likely, with classes of the same total weight, is told by a logistic regression of the label
+    on the score. It uses all scores and so hardly follows the noise of the labels, but a logistic curve may not fit.
+    The balanced accuracy itself is a random walk from one threshold to the next, and flat around its maximum. So the
+    threshold has to be among those that the labels cannot tell apart from the best one: those that keep four fifths of
+    the best gain in balanced accuracy over 1/2, and are within one standard error of it. Of these, the nearest to that
+    of the regression is taken.
 
     Parameters
     ----------
@@ -46,6 +53,24 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     gain = np.cumsum(share[order])[between]
     error = 0.5 * np.sqrt(1 / weight[positive].sum() + 1 / weight[~positive].sum())
     least = gain.max() - min((1 - _KEPT) * abs(gain.max()), error)
-    kept = np.flatnonzero(gain > least - 1e-9)  # equal sums may differ by rounding
-    middle = between[kept[np.argmin(np.abs(kept - kept.mean()))]]
-    return float((ordered[middle] + ordered[middle + 1]) / 2)
+    kept = between[gain > least - 1e-9]  # equal sums may differ by rounding
+    middles = ordered[kept] / 2 + ordered[kept + 1] / 2
+    target = _equally_likely(ordered, positive[order], weight[order])
+    return float(middles[np.argmin(np.abs(middles - target))])
+
+
+@one_thread()
+def _equally_likely(ordered: Array, positive: NDArray[np.bool_], weight: Array) -> float:
+    """Return the score at which a logistic regression gives both labels the same probability."""
+    cumulated = np.cumsum(weight)
+    low, high = ordered[np.searchsorted(cumulated, np.array([_TAIL, 1 - _TAIL]) * cumulated[-1])]
+    if not high > low:
+        low, high = ordered[0], ordered[-1]
+    unit = high / 2 - low / 2  # half of each: the difference of the largest numbers would overflow
+    place = (np.clip(ordered, low, high) / 2 - low / 2) / unit  # from 0 to 1
+    share = np.where(positive, weight / weight[positive].sum(), weight / weight[~positive].sum()) / 2
+    fitted = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-10)
+    fitted.fit(place[:, None], positive, sample_weight=share)
+    slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
+    crossing = -intercept / slope if slope > 0 else 0.5
+    return float(low + 2 * unit * min(max(crossing, 0.0), 1.0))
