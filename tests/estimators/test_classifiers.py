@@ -172,7 +172,10 @@ def test_folds_may_be_given(noisy):
 @pytest.mark.parametrize(
     ("classifier", "message"),
     [
-        (BERClassifier(model="forest"), "model must be one of linear, kernel, trees, mlp, a torch module"),
+        (
+            BERClassifier(model="forest"),
+            "model must be one of linear, kernel, gaussian_process, trees, mlp, a torch module",
+        ),
         (BERClassifier("zero_one"), "no gradient"),
         (BERClassifier("sigmoid", model="trees"), "model='trees' needs one of these, got Sigmoid"),
         (BERClassifier(alpha=0.0), "alpha must be above 0"),

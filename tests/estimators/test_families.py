@@ -17,7 +17,7 @@ from symloss.estimators.serialization import _RECORDS, _fields
 
 FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5, "hidden_units": 3,
         "threshold": 0.0, "random_state": 0}  # fmt: skip
-OF_ALL_FAMILIES = {"loss", "alpha", "threshold", "cv", "warm_start", "random_state"}
+OF_ALL_FAMILIES = {"loss", "prune", "alpha", "threshold", "cv", "warm_start", "random_state"}
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def test_names_and_fields_in_files_do_not_change():
     assert {name: _fields(kind) for name, kind in _RECORDS.items()} == {
         "linear": ("coef", "intercept", "origin"),
         "kernel": ("standard", "gamma", "landmarks", "dual", "intercept"),
+        "gaussian_process": ("standard", "length", "landmarks", "dual"),
         "forest": ("forest",),
         "networks": ("networks", "standard"),
         "standard": ("mean", "scale"),
@@ -51,7 +52,8 @@ def test_names_and_fields_in_files_do_not_change():
 def test_what_a_family_declares_is_what_it_does(data, model):
     X, y = data
     family = family_of(model)
-    classifier = AUCClassifier(model=model, **FAST)
+    loss = "squared" if model == "gaussian_process" else "unhinged"
+    classifier = AUCClassifier(loss, model, **FAST)
     tags = get_tags(classifier).input_tags
     assert (tags.sparse, tags.allow_nan) == (family.takes_sparse, family.takes_missing)
     for allowed, features in (

@@ -20,6 +20,7 @@ from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AN
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
 from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.repetitions import merged_for
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 
 class _Classifier(BinaryClassifier):
     _risk: ClassVar[str]
+    _judge: ClassVar[Judge]
 
     def __init__(
         self,
@@ -107,6 +109,10 @@ class _Classifier(BinaryClassifier):
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the {score} of the scores of X, on labels that may be corrupted."""
+        return self._score_by(self._judge.score, X, y, sample_weight)
 
     def to_module(self) -> nn.Module:
         """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
@@ -218,6 +224,7 @@ class BERClassifier(_Classifier):
     """
 
     _risk: ClassVar[str] = "ber"
+    _judge: ClassVar[Judge] = BALANCED_ACCURACY
 
     @available_if(_recovers_eta)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -265,3 +272,4 @@ class AUCClassifier(_Classifier):
     """
 
     _risk: ClassVar[str] = "auc"
+    _judge: ClassVar[Judge] = AUC

@@ -27,10 +27,13 @@ _LEAST_GAIN = 1e-3  # so that one of the two decides where neither is better tha
 
 
 class Credibility(NamedTuple):
-    """Held-out scores of the training points, large where the positive label is credible; and one of the two models."""
+    """Held-out scores of the training points, large where the positive label is credible; and the Gaussian process.
+
+    Sparse features have no Gaussian process: trees alone tell how credible their labels are.
+    """
 
     scores: Array
-    process: GaussianProcessScores
+    process: GaussianProcessScores | None
 
 
 def credibility(data: TrainingData, seed: int) -> Credibility:
@@ -52,9 +55,12 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     >>> bool(scores[20] < 0 < scores[180])
     True
     """
+    out_of_bag = _out_of_bag(data, seed)
+    if hasattr(data.X, "tocsr"):
+        return Credibility(out_of_bag, None)
     process, left_out = fit_gaussian_process(*data, n_landmarks=_LANDMARKS, seed=seed)
-    models = (_out_of_bag(data, seed), left_out)
-    scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in models)
+    both = (out_of_bag, left_out)
+    scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in both)
     return Credibility(np.asarray(scores), process)
 
 

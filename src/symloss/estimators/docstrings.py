@@ -116,20 +116,25 @@ scorer_ : object
 CV_PARAMETERS = """\
 candidates : list of (name, estimator), default=None
     Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and True,
-    as those of scikit-learn do. None stands for ``default_candidates``: trees, boosting, linear and kernel models, each
-    from strongly to weakly regularized.
+    as those of scikit-learn do. None stands for ``default_candidates``: trees, boosting, Gaussian processes, linear and
+    kernel models, some of them fitted without the labels that are least credible.
 temperature : float, default=0.7
     The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
     ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by the
     standard error of this difference. Weights below 3% of that of the best are set to 0. Before they are averaged, the
     scores of each candidate are divided by the standard deviation of its out-of-fold scores.
 cv : int, splitter or iterable, default=5
-    The folds that candidates are scored on.
+    The folds that candidates are scored on. With a number of folds, all candidates are scored on 3,000 points first if
+    there are more than 6,000, and only the best ones on all points; points with equal features and labels are in the
+    same fold.
 pi : float, default=None
     The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it gives
     ``clean_score_``.
 pi_prime : float, default=None
     The share of clean positives among the points that are labeled negative, if it is known.
+time_limit : float, default=None
+    After how many seconds no more candidates are scored. The best of those that were scored until then are averaged;
+    at least one is. What is found depends on how fast the machine is.
 random_state : int or numpy RandomState, default=None
     The seed of the folds, and of all candidates whose own ``random_state`` is None.
 n_jobs : int, default=None
@@ -138,14 +143,15 @@ verbose : bool, default=False
     Whether to print progress to standard error.
 callback : callable, default=None
     A function to be told of progress. After each fit of a candidate it is called, in this process, as
-    ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds", and then "Fitting the best";
+    ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds", with the number of points added
+    if these are not all, and then "Fitting the best";
     ``done`` of ``total`` fits of this stage have ended; ``name`` is the candidate that was fitted last. It is not
     saved by ``symloss.estimators.save``."""
 
 CV_FITTED = f"""\
 cv_results_ : dict
     The names of the candidates, their {{score}} on each fold of the labels given, its mean and its standard
-    deviation over the folds, and their weights and ranks.
+    deviation over the folds, the number of points that they were scored on, and their weights and ranks.
 members_ : list
     The candidates that are averaged, the best one first, each with its ``name``, its ``weight`` and the fitted
     ``estimator``.

@@ -98,5 +98,7 @@ def _mixed(values: Array, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _equal(X: Any, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
     if hasattr(X, "indptr"):
-        return np.asarray((X[first] != X[second]).getnnz(1) == 0)
+        differ = (X[first] != X[second]).tocsr()
+        differ.eliminate_zeros()
+        return np.asarray(np.diff(differ.indptr) == 0)
     return np.asarray(((X[first] == X[second]) | (np.isnan(X[first]) & np.isnan(X[second]))).all(1))
