@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
+from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
-from symloss.tabular.encoding import Encoding, as_text
 from symloss.tabular.files import check_columns
 from symloss.tabular.model import TableModel
 

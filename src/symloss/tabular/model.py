@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from symloss.estimators.encoding import Encoding
 from symloss.estimators.persistence import load, read_contents, read_file, save_with
-from symloss.tabular.encoding import Encoding
 
 if TYPE_CHECKING:
     from pandas import DataFrame
