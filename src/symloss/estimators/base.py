@@ -7,11 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_array, check_random_state, check_X_y
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symloss.estimators.encoding import Encoding
+from symloss.estimators.frames import column_names, has_only_numbers, library_of
+
 Array = NDArray[np.float64]
+_SHOWN = 20  # how many columns an error names
 
 
 class TrainingData(NamedTuple):
@@ -35,6 +39,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     threshold_: float
+    encoding_: Encoding | None = None
     random_state: Any
 
     def decision_function(self, X: Any) -> Array:
@@ -62,9 +67,42 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "threshold_")
-        return validate_data(self, X, reset=False, **self._check_params())
+        if self.encoding_ is None:
+            return self._numbers(X, reset=False)
+        return check_array(self._encoded(X, self.encoding_), estimator=self, input_name="X", **self._check_params(X))
 
-    def _check_params(self) -> dict[str, Any]:
+    def _numbers(self, X: Any, *y: Any, reset: bool) -> Any:
+        try:
+            return validate_data(self, X, *y, reset=reset, **self._check_params(X))
+        except ValueError as error:
+            if not str(error).startswith("could not convert string to float"):
+                raise
+            hint = (
+                "all columns held numbers in the fit"
+                if library_of(X)
+                else "to have texts encoded, pass them as columns of a pandas or polars DataFrame"
+            )
+            raise ValueError(f"{error}: {hint}") from error
+
+    def _encoded(self, X: Any, encoding: Encoding) -> Array:
+        """Return the features of a data frame, which must have the columns of the fit, in any order."""
+        expected = self.feature_names_in_.tolist()
+        if library_of(X) is None:
+            raise ValueError(
+                f"{type(self).__name__} was fitted to a data frame with columns of text: expected a pandas or polars "
+                f"DataFrame with the columns {_listed(expected)}, got {type(X).__name__}"
+            )
+        names = column_names(X)
+        missing, other = ([name for name in a if name not in b] for a, b in ((expected, names), (names, expected)))
+        if missing or other:
+            parts = ((f"missing: {_listed(missing)}", missing), (f"not in the fit: {_listed(other)}", other))
+            raise ValueError(
+                f"X must have the {len(expected)} columns of the fit, {_listed(expected)}, got {len(names)} columns; "
+                + "; ".join(text for text, found in parts if found)
+            )
+        return encoding.transform(X).values
+
+    def _check_params(self, X: Any) -> dict[str, Any]:  # noqa: ARG002
         sparse, missing = self._allows()
         return {
             "accept_sparse": "csr" if sparse else False,
@@ -74,7 +112,15 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
-        X, y = validate_data(self, X, y, reset=reset, **self._check_params())
+        if reset:
+            self.encoding_ = _encoding_of(X, sample_weight)
+        if self.encoding_ is None:
+            X, y = self._numbers(X, y, reset=reset)
+        else:
+            if reset:
+                self.feature_names_in_ = np.asarray(column_names(X), dtype=object)
+                self.n_features_in_ = len(self.feature_names_in_)
+            X, y = check_X_y(self._encoded(X, self.encoding_), y, estimator=self, **self._check_params(X))
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
@@ -93,3 +139,17 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse, tags.input_tags.allow_nan = self._allows()
         return tags
+
+
+def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:
+    """Return how a data frame is encoded, by its rows of weight above 0; None if X holds only numbers."""
+    if library_of(X) is None or has_only_numbers(X):
+        return None
+    column_names(X)  # raises if a name is no text, or if two columns have the same name
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    used = X if (weight > 0).all() else _safe_indexing(X, np.flatnonzero(weight > 0))
+    return Encoding.fit(used, options=False)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

@@ -95,7 +95,10 @@ FITTED_FEATURES = """\
 n_features_in_ : int
     The number of features.
 feature_names_in_ : array of str
-    The names of the features, if X was a data frame."""
+    The names of the features, if X was a data frame.
+encoding_ : Encoding or None
+    How the columns of a data frame with text or categories become features; its ``features`` are their names, and
+    ``transform(X).values`` are their values. None if X held only numbers."""
 
 FITTED_MODEL = f"""\
 classes_ : array of two labels
@@ -105,7 +108,14 @@ threshold_ : float
 class_prior_ : array of two floats
     The shares of the two labels in the training data, as they were given.
 scorer_ : object
-    The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted.
+    The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted, for features in
+    which missing values are replaced.
+medians_ : array of floats or None
+    The weighted medians of the features, which replace missing values. None if the model takes missing values itself,
+    as trees do, or if X was a sparse matrix.
+indicators_ : array of int or None
+    The features of which values were missing in the fit. For each of them, a feature is appended that is 1 where the
+    value is missing and 0 elsewhere; a module of your own, whose inputs are fixed, gets none.
 {FITTED_FEATURES}"""
 
 CV_PARAMETERS = """\

@@ -254,9 +254,8 @@ def default_candidates(
     """Return the candidates that a CV estimator has by default: families of models, strongly to weakly regularized.
 
     In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
-    Candidates that cannot be fitted to X are left out: only trees and boosting take missing values, only trees and
-    linear models take sparse features. To add candidates of your own, append each as ``(name, classifier)`` to this
-    list, and pass the list as ``candidates``.
+    Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features. To add
+    candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 
     Parameters
     ----------
@@ -302,13 +301,7 @@ def default_candidates(
         ),
     ]
     is_sparse = hasattr(X, "tocsr")
-    has_missing = not is_sparse and bool(np.isnan(np.asarray(X)).any())
-    return [(name, candidate) for name, candidate in pool if _takes(candidate, is_sparse, has_missing)]
-
-
-def _takes(estimator: Any, is_sparse: bool, has_missing: bool) -> bool:
-    tags = get_tags(estimator).input_tags
-    return (tags.sparse or not is_sparse) and (tags.allow_nan or not has_missing)
+    return [(name, candidate) for name, candidate in pool if not is_sparse or get_tags(candidate).input_tags.sparse]
 
 
 def _boosting(
