@@ -62,6 +62,13 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Count as not fitted until a new fit has ended: one that fails halfway must not be predicted with."""
         self.__dict__.pop("threshold_", None)
 
+    def _set_fitted(self, **attributes: Any) -> None:
+        """Set attributes of a fit, and delete those that are None, so that files hold only what there is."""
+        for name, value in attributes.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
@@ -113,7 +120,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
         if reset:
-            self.encoding_ = _encoding_of(X, sample_weight)
+            self._set_fitted(encoding_=_encoding_of(X, sample_weight))
         if self.encoding_ is None:
             X, y = self._numbers(X, y, reset=reset)
         else:

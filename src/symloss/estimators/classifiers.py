@@ -80,7 +80,11 @@ class _Classifier(BinaryClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
+        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions.
+
+        X is an array, a sparse matrix (linear models and trees), or a pandas or polars DataFrame, whose columns may
+        hold text and categories. Values may be missing, except in a sparse matrix.
+        """
         self._check_parameters()
         self._forget()
         start = getattr(self, "scorer_", None) if self.warm_start else None
@@ -92,7 +96,8 @@ class _Classifier(BinaryClassifier):
         kept = None if start is None else self._imputation()
         imputation = kept or self._fit_imputation(used, with_indicators=start is None)
         self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start)
-        self.medians_, self.indicators_ = (None, None) if imputation is None else imputation
+        medians, indicators = (None, None) if imputation is None else imputation
+        self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)

@@ -129,7 +129,7 @@ class Encoding(NamedTuple):
                 start += 1
                 continue
             place = {value: k for k, value in enumerate(categories)}
-            places = np.array([place.get(text, -1) for text in _texts(given[name])])
+            places = np.array([place.get(text, -1) for text in _texts(given[name])], np.intp)
             known = np.flatnonzero(places >= 0)
             values[known, start + places[known]] = 1.0
             if len(known) < len(frame):

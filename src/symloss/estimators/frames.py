@@ -103,7 +103,8 @@ class PandasCells(NamedTuple):
         """Return all values as numbers; NaN where a value is missing or is no number."""
         import pandas as pd
 
-        return np.asarray(pd.to_numeric(self.series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+        series = self.series if self.kind == "number" else pd.to_numeric(self.series, errors="coerce")
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def converts_to_numbers(self) -> bool:
         """Return whether NumPy, and so scikit-learn, makes numbers of all values, and NaN of missing ones."""
@@ -162,7 +163,7 @@ class PolarsCells(NamedTuple):
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""
-        return self.series[row]
+        return self.series.slice(row, 1).to_list()[0]
 
     def numbers(self) -> Array:
         """Return all values as numbers; NaN where a value is missing or is no number."""
