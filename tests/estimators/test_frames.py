@@ -299,6 +299,7 @@ def make(library, column):
         ([datetime.datetime(2020, 1, k + 1) for k in range(10)], r"column 'x' holds dates .* or drop the column$"),
         ([datetime.timedelta(k) for k in range(10)], "column 'x' holds dates"),
         (["2020-01-01", "2020-01-02"] * 5, "column 'x' holds dates"),
+        ([str(k) for k in range(60)], "column 'x' holds numbers that are written as text: make numbers of them"),
         ([[1], [2]] * 5, "column 'x' holds lists, not numbers or text"),
         ([1.0, np.inf] * 5, "column 'x' holds 5 infinite values"),
         (

@@ -108,6 +108,22 @@ def test_a_weight_counts_as_repetitions_in_medians(seed, unit):
     assert (expected.medians[~some] == 0).all()
 
 
+@pytest.mark.parametrize("order", ["random", "sorted", "ties", "heavy"])
+def test_weighted_medians_of_many_values(order):
+    """Of these, only values near the middle are sorted."""
+    rng = np.random.default_rng(0)
+    values, times = rng.normal(size=150_001), rng.integers(1, 4, 150_001)
+    if order == "sorted":
+        values.sort()
+    elif order == "ties":
+        values = values.round()
+    elif order == "heavy":  # more than half of the weight is on one value, which a sample would not have
+        times[np.argmax(values)] = 10**6
+    found = Imputation.fit(values[:, None], times.astype(float)).medians[0]
+    expected = values.max() if order == "heavy" else np.median(np.repeat(values, times))
+    assert found == expected
+
+
 def test_medians_of_large_numbers_do_not_overflow():
     assert Imputation.fit(np.array([[1e308], [1.5e308]]), np.ones(2)).medians == 1.25e308
     assert Imputation.fit(np.array([[1e308], [1.5e308]]), np.array([1.0, 3.0])).medians == 1.5e308

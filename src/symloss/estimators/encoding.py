@@ -197,6 +197,8 @@ def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) 
 
 def _too_many(name: str, texts: list[str], most: int, options: bool) -> str:
     others = [text for text in texts if not _reads_as_number(text)]
+    if not others:
+        return f"column {name!r} holds numbers that are written as text: make numbers of them"
     if len(others) < len(texts) / 10:
         return f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
     many = f"column {name!r} has {len(texts)} distinct texts (such as {texts[0]!r}), more than {most}: "

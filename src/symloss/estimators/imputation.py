@@ -11,6 +11,7 @@ from scipy import sparse
 from symloss.estimators.standardization import blocks
 
 Array = NDArray[np.float64]
+_SAMPLE = 10_000
 _ROUNDING = 1e-9  # sums of equal weights in different orders differ by less, as a share of their total
 
 
@@ -35,14 +36,19 @@ class Imputation(NamedTuple):
     @classmethod
     def fit(cls, X: Array, weight: Array, with_indicators: bool = True) -> Imputation:
         """Compute the medians of the columns; weights are above 0, and weight k counts as k repetitions."""
-        medians, indicators = np.zeros(X.shape[1]), []
-        for k in range(X.shape[1]):
-            known = ~np.isnan(X[:, k])
-            if known.any():
-                medians[k] = _median(X[known, k], weight[known])
-                if with_indicators and not known.all():
-                    indicators.append(k)
-        return cls(medians, np.array(indicators, np.intp))
+        equal = bool((weight == weight[0]).all())
+        medians, has_indicator = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
+        for columns in blocks(X.shape[1], len(X)):
+            missing = np.isnan(X[:, columns])
+            has_indicator[columns] = with_indicators & missing.any(0) & ~missing.all(0)
+            if equal and not missing.any():
+                medians[columns] = _middle(X[:, columns])
+                continue
+            for k, known in enumerate(~missing.T, columns.start):
+                if known.any():
+                    values = X[known, k]
+                    medians[k] = _middle(values) if equal else _weighted_median(values, weight[known])
+        return cls(medians, np.flatnonzero(has_indicator))
 
     def transform(self, X: Any) -> Any:
         """Return the features with medians in place of missing values, and the indicators after them.
@@ -69,15 +75,30 @@ def has_missing(X: Any) -> bool:
     return not sparse.issparse(X) and any(bool(np.isnan(X[rows]).any()) for rows in blocks(*X.shape))
 
 
-def _median(values: Array, weight: Array) -> float:
-    """Return the mean of the least and the largest value that have half of the weight on either side."""
-    if (weight == weight[0]).all():
-        low, high = (len(values) - 1) // 2, len(values) // 2
-        values = np.partition(values, (low, high))
-    else:
-        order = np.argsort(values, kind="stable")
-        values, below = values[order], np.cumsum(weight[order])
-        half = below[-1] / 2
-        low = np.searchsorted(below, half * (1 - _ROUNDING))
-        high = np.searchsorted(below, half * (1 + _ROUNDING), side="right")
-    return float(values[low] / 2 + values[high] / 2)  # the sum of large values could overflow
+def _middle(values: Array) -> Array:
+    """Return the median of each column: the mean of the one or two values in the middle."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    ordered = np.partition(values, (low, high), axis=0)
+    return np.asarray(ordered[low] / 2 + ordered[high] / 2)  # the sum of large values could overflow
+
+
+def _weighted_median(values: Array, weight: Array) -> float:
+    """Return the median as if each value were repeated as often as its weight says."""
+
+    middle = weight.sum() / 2 * np.array([1 - _ROUNDING, 1 + _ROUNDING])
+    before = 0.0  # the weight of smaller values, which are left out
+    if len(values) > 10 * _SAMPLE:  # sort only what lies near the middle, by a sample
+        step = len(values) // _SAMPLE
+        start, end = _weighted_quantiles(values[::step], weight[::step], weight[::step].sum() * np.array([0.45, 0.55]))
+        near = (values >= start) & (values <= end)
+        smaller = weight[values < start].sum()
+        if smaller < middle[0] and smaller + weight[near].sum() > middle[1] * (1 + _ROUNDING):
+            values, weight, before = values[near], weight[near], smaller
+    low, high = _weighted_quantiles(values, weight, middle - before)
+    return float(low / 2 + high / 2)
+
+
+def _weighted_quantiles(values: Array, weight: Array, amounts: Array) -> Array:
+    """Return the first values, in increasing order, up to which the weights sum to more than these amounts."""
+    order = np.argsort(values)
+    return np.asarray(values[order[np.searchsorted(np.cumsum(weight[order]), amounts, side="right")]])
