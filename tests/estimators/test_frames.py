@@ -119,6 +119,17 @@ def test_polars_and_pandas_give_the_same_scores(frame, in_polars, y, estimator):
         np.testing.assert_array_equal(fitted.decision_function(frame), expected)
 
 
+def test_nan_and_null_are_both_missing(in_polars, y):
+    as_nan = in_polars.with_columns(pl.col("income").fill_null(float("nan")))
+    expected = AUCClassifier(threshold=0.0).fit(in_polars, y)
+    found = AUCClassifier(threshold=0.0).fit(as_nan, y)
+    np.testing.assert_array_equal(found.decision_function(as_nan), expected.decision_function(in_polars))
+    codes = pl.DataFrame({"x": list(range(10)), "code": [1.0, float("nan")] * 5}).with_columns(pl.lit("a").alias("t"))
+    fitted = BERClassifier(threshold=0.0).fit(codes.with_columns(pl.Series("code", ["1", None] * 5)), [0, 1] * 5)
+    assert fitted.encoding_.features == ["x", "code=1", "code is missing"]
+    np.testing.assert_array_equal(fitted.encoding_.transform(codes).values[:2, 1:], np.eye(2))
+
+
 TYPES = [
     {"city": "category", "plan": "category"},
     {"city": object, "plan": object},

@@ -84,7 +84,6 @@ def _middle(values: Array) -> Array:
 
 def _weighted_median(values: Array, weight: Array) -> float:
     """Return the median as if each value were repeated as often as its weight says."""
-
     middle = weight.sum() / 2 * np.array([1 - _ROUNDING, 1 + _ROUNDING])
     before = 0.0  # the weight of smaller values, which are left out
     if len(values) > 10 * _SAMPLE:  # sort only what lies near the middle, by a sample
