@@ -132,14 +132,6 @@ def test_sparse_features_give_the_same_linear_scores(noisy, loss):
     np.testing.assert_allclose(found.decision_function(sparse.csr_matrix(X_test)), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_missing_values_are_for_trees_only(noisy):
-    X, y = noisy[0].copy(), noisy[1]
-    X[::7, 2] = np.nan
-    assert np.isfinite(BERClassifier(model="trees", **SMALL).fit(X, y).decision_function(X)).all()
-    with pytest.raises(ValueError, match="contains NaN"):
-        BERClassifier().fit(X, y)
-
-
 def test_feature_names_pickle_clone_pipeline_and_search(noisy):
     X, y = pd.DataFrame(noisy[0]).add_prefix("x"), noisy[1]
     classifier = BERClassifier("sigmoid", random_state=0).fit(X, y)

@@ -35,11 +35,11 @@ def test_every_parameter_is_documented_with_its_default(kind):
 
 @pytest.mark.parametrize("kind", PLAIN + CV)
 def test_every_attribute_that_a_fit_sets_is_documented(kind):
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"]).assign(c=["x", "y"] * 30)
     settings = {"pi": 1.0, "pi_prime": 0.0, "candidates": [("linear", BERClassifier())]} if kind in CV else {}
     fitted = kind(**settings, cv=2).fit(X, X["a"] > 0)
     found = {name for name in vars(fitted) if name.endswith("_")}
-    assert {"classes_", "threshold_", "feature_names_in_"} < found
+    assert {"classes_", "threshold_", "feature_names_in_", "encoding_"} < found
     assert set(entries(kind, "Attributes")) == found
 
 

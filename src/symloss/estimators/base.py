@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_array, check_random_state, check_X_y, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symloss.estimators.encoding import Encoding
+from symloss.estimators.frames import column_names, has_only_numbers, library_of
+from symloss.estimators.judging import Judge
+
 Array = NDArray[np.float64]
+_SHOWN = 20  # how many columns an error names
 
 
 class TrainingData(NamedTuple):
@@ -33,8 +38,10 @@ class TrainingData(NamedTuple):
 class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A binary classifier; subclasses fit it and compute scores. The larger of the two labels is the positive one."""
 
+    _judge: ClassVar[Judge]
     classes_: NDArray[Any]
     threshold_: float
+    encoding_: Encoding | None = None
     random_state: Any
 
     def decision_function(self, X: Any) -> Array:
@@ -45,6 +52,20 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the predicted label of each row of X."""
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(np.intp)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the AUC (AUC forms) or the balanced accuracy (BER forms), which corrupted labels can be used for.
+
+        Which of two classifiers has the larger score does not depend on whether labels are corrupted, up to chance. For
+        accuracy, which other classifiers return here, it does.
+        """
+        scores = self.decision_function(X)
+        y = column_or_1d(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y must hold the labels of the fit, {self.classes_.tolist()}, got {unknown[:5].tolist()}")
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return self._judge.score(scores, y == self.classes_[1], weight)
 
     def _scores(self, X: Any) -> Array:
         raise NotImplementedError
@@ -57,15 +78,55 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Count as not fitted until a new fit has ended: one that fails halfway must not be predicted with."""
         self.__dict__.pop("threshold_", None)
 
+    def _set_fitted(self, **attributes: Any) -> None:
+        """Set attributes of a fit, and delete those that are None, so that files hold only what there is."""
+        for name, value in attributes.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
     def seed(self) -> int:
         """Return a number that ``random_state`` gives: the same one every time, if that is a number."""
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "threshold_")
-        return validate_data(self, X, reset=False, **self._check_params())
+        if self.encoding_ is None:
+            return self._numbers(X, reset=False)
+        return check_array(self._encoded(X, self.encoding_), estimator=self, input_name="X", **self._check_params(X))
 
-    def _check_params(self) -> dict[str, Any]:
+    def _numbers(self, X: Any, *y: Any, reset: bool) -> Any:
+        try:
+            return validate_data(self, X, *y, reset=reset, **self._check_params(X))
+        except ValueError as error:
+            if not str(error).startswith("could not convert string to float"):
+                raise
+            hint = (
+                "all columns held numbers in the fit"
+                if library_of(X)
+                else "to have texts encoded, pass them as columns of a pandas or polars DataFrame"
+            )
+            raise ValueError(f"{error}: {hint}") from error
+
+    def _encoded(self, X: Any, encoding: Encoding) -> Array:
+        """Return the features of a data frame, which must have the columns of the fit, in any order."""
+        expected = self.feature_names_in_.tolist()
+        if library_of(X) is None:
+            raise ValueError(
+                f"{type(self).__name__} was fitted to a data frame with columns of text: expected a pandas or polars "
+                f"DataFrame with the columns {_listed(expected)}, got {type(X).__name__}"
+            )
+        names = column_names(X)
+        missing, other = ([name for name in a if name not in b] for a, b in ((expected, names), (names, expected)))
+        if missing or other:
+            parts = ((f"missing: {_listed(missing)}", missing), (f"not in the fit: {_listed(other)}", other))
+            raise ValueError(
+                f"X must have the {len(expected)} columns of the fit, {_listed(expected)}, got {len(names)} columns; "
+                + "; ".join(text for text, found in parts if found)
+            )
+        return encoding.transform(X).values
+
+    def _check_params(self, X: Any) -> dict[str, Any]:  # noqa: ARG002
         sparse, missing = self._allows()
         return {
             "accept_sparse": "csr" if sparse else False,
@@ -75,7 +136,15 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
-        X, y = validate_data(self, X, y, reset=reset, **self._check_params())
+        if reset:
+            self._set_fitted(encoding_=_encoding_of(X, sample_weight))
+        if self.encoding_ is None:
+            X, y = self._numbers(X, y, reset=reset)
+        else:
+            if reset:
+                self.feature_names_in_ = np.asarray(column_names(X), dtype=object)
+                self.n_features_in_ = len(self.feature_names_in_)
+            X, y = check_X_y(self._encoded(X, self.encoding_), y, estimator=self, **self._check_params(X))
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
@@ -94,3 +163,17 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse, tags.input_tags.allow_nan = self._allows()
         return tags
+
+
+def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:
+    """Return how a data frame is encoded, by its rows of weight above 0; None if X holds only numbers."""
+    if library_of(X) is None or has_only_numbers(X):
+        return None
+    column_names(X)  # raises if a name is no text, or if two columns have the same name
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    used = X if (weight > 0).all() else _safe_indexing(X, np.flatnonzero(weight > 0))
+    return Encoding.fit(used, options=False)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

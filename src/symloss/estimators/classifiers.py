@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -20,6 +21,7 @@ from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AN
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
 from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.repetitions import merged_for
 from symloss.estimators.threshold import choose_threshold
@@ -30,7 +32,8 @@ Array = NDArray[np.float64]
 
 class _Classifier(BinaryClassifier):
     _risk: ClassVar[str]
-    _judge: ClassVar[Judge]
+    medians_: Array | None = None
+    indicators_: NDArray[np.intp] | None = None
 
     def __init__(
         self,
@@ -82,7 +85,11 @@ class _Classifier(BinaryClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions."""
+        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions.
+
+        X is an array, a sparse matrix (linear models and trees), or a pandas or polars DataFrame, whose columns may
+        hold text and categories. Values may be missing, except in a sparse matrix.
+        """
         self.check_parameters()
         self._forget()
         start = getattr(self, "scorer_", None) if self.warm_start else None
@@ -104,24 +111,26 @@ class _Classifier(BinaryClassifier):
             How credible the labels are, if this is known already.
         """
         seed = self.seed()
-        self.scorer_ = self._fit_scorer(data.used(), seed, start, known)
+        used = data.used()
+        kept = None if start is None else self._imputation()
+        imputation = kept or self._fit_imputation(used, with_indicators=start is None or not self.warm_start)
+        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start, known)
+        medians, indicators = (None, None) if imputation is None else imputation
+        self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
         self.threshold_ = self._choose_threshold(data, seed)
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the {score} of the scores of X, on labels that may be corrupted."""
-        return self._score_by(self._judge.score, X, y, sample_weight)
-
     def to_module(self) -> nn.Module:
         """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
 
-        The module standardizes the features, averages the networks of all seeds and subtracts the threshold. Trees
-        cannot be turned into a module.
+        The module replaces missing values, standardizes the features, averages the networks of all seeds and subtracts
+        the threshold. Trees cannot be turned into a module. If X was a data frame that was encoded, the module takes
+        the features that ``encoding_.transform(X).values`` returns.
         """
         check_is_fitted(self, "threshold_")
-        return as_module(self.scorer_, self.threshold_)
+        return as_module(self.scorer_, self.threshold_, self._imputation())
 
     def check_parameters(self) -> None:
         """Raise ValueError if a parameter is not what it must be."""
@@ -160,8 +169,13 @@ class _Classifier(BinaryClassifier):
         if family_of(self.model).threshold_is_zero or hasattr(self, "predict_proba"):
             return 0.0  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
 
+        any_missing = has_missing(data.X)  # if not, a fold needs no medians
+
         def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
-            return self._fit_scorer(data.rows(rows), seed).scores(points)
+            training = data.rows(rows)
+            imputation = self._fit_imputation(training) if any_missing else None
+            scorer = self._fit_scorer(_complete(training, imputation), seed)
+            return scorer.scores(points if imputation is None else imputation.transform(points))
 
         scores = out_of_fold(scores_of, data.X, split(self.cv, *data, seed))
         held_out = ~np.isnan(scores)
@@ -174,11 +188,37 @@ class _Classifier(BinaryClassifier):
         return PenalizedRisk(self._risk, self._loss(), self.alpha)
 
     def _scores(self, X: Any) -> Array:
-        return self.scorer_.scores(X)
+        imputation = self._imputation()
+        if imputation is None and not family_of(self.model).takes_missing and has_missing(X):
+            raise ValueError(
+                "X has missing values, and the medians to replace them are not known: the model was fitted to a sparse "
+                "matrix, or saved by a version of symloss without them; fit it to an array, or fill the values in"
+            )
+        return self.scorer_.scores(X if imputation is None else imputation.transform(X))
+
+    def _imputation(self) -> Imputation | None:
+        if self.medians_ is None or self.indicators_ is None:
+            return None
+        return Imputation(self.medians_, self.indicators_)
+
+    def _fit_imputation(self, data: TrainingData, with_indicators: bool = True) -> Imputation | None:
+        if family_of(self.model).takes_missing or sparse.issparse(data.X):
+            return None
+        has_fixed_width = isinstance(self.model, nn.Module)
+        return Imputation.fit(data.X, data.weight, with_indicators and not has_fixed_width)
 
     def _allows(self) -> tuple[bool, bool]:
-        family = family_of(self.model)
-        return family.takes_sparse, family.takes_missing
+        return family_of(self.model).takes_sparse, True
+
+    def _check_params(self, X: Any) -> dict[str, Any]:
+        params = super()._check_params(X)
+        if sparse.issparse(X) and not family_of(self.model).takes_missing:
+            params["ensure_all_finite"] = True  # no values are missing in a sparse matrix
+        return params
+
+
+def _complete(data: TrainingData, imputation: Imputation | None) -> TrainingData:
+    return data if imputation is None else data._replace(X=imputation.transform(data.X))
 
 
 def _recovers_eta(classifier: _Classifier) -> bool:

@@ -17,6 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from symloss.estimators.base import TrainingData
 from symloss.estimators.forest import balanced_weight, forest_parameters
 from symloss.estimators.gaussian_process import GaussianProcessScores, fit_gaussian_process
+from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     Parameters
     ----------
     data : TrainingData
-        Points of two classes; features without missing values.
+        Points of two classes; values may be missing.
     seed : int
         The seed of both models.
 
@@ -58,7 +59,8 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     out_of_bag = _out_of_bag(data, seed)
     if hasattr(data.X, "tocsr"):
         return Credibility(out_of_bag, None)
-    process, left_out = fit_gaussian_process(*data, n_landmarks=_LANDMARKS, seed=seed)
+    complete = Imputation.fit(data.X, data.weight).transform(data.X)
+    process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=_LANDMARKS, seed=seed)
     both = (out_of_bag, left_out)
     scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in both)
     return Credibility(np.asarray(scores), process)

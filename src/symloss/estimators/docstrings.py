@@ -88,9 +88,10 @@ FOLDS_AND_SEED = """\
 cv : int, splitter or iterable, default=5
     The folds that the threshold is chosen on.
 warm_start : bool, default=False
-    Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights; the
-    latter two also keep its landmarks, and its means and deviations of the features. A forest gets the trees that it
-    lacks. The models that the threshold is chosen with are always fitted anew.
+    Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights, and
+    keep its medians and indicators; the latter two also keep its landmarks, and its means and deviations of the
+    features. A forest gets the trees that it lacks. The models that the threshold is chosen with are always fitted
+    anew.
 random_state : int or numpy RandomState, default=None
     The seed of everything random.
 n_jobs : int, default=None
@@ -100,7 +101,10 @@ FITTED_FEATURES = """\
 n_features_in_ : int
     The number of features.
 feature_names_in_ : array of str
-    The names of the features, if X was a data frame."""
+    The names of the features, if X was a data frame.
+encoding_ : Encoding
+    How the columns of a data frame become features, if not all of them hold numbers: ``encoding_.features`` are the
+    names of the features, and ``encoding_.transform(X).values`` are their values."""
 
 FITTED_MODEL = f"""\
 classes_ : array of two labels
@@ -110,7 +114,14 @@ threshold_ : float
 class_prior_ : array of two floats
     The shares of the two labels in the training data, as they were given.
 scorer_ : object
-    The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted.
+    The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted, for features in
+    which missing values are replaced.
+medians_ : array of floats
+    The weighted medians of the features, which replace missing values. Trees have none, because they take missing
+    values themselves, and neither has a model that was fitted to a sparse matrix.
+indicators_ : array of int
+    The features that had missing values in the fit, in the order of X. For each of them, a feature is appended that is
+    1 where the value is missing and 0 elsewhere. A module of your own, whose inputs are fixed, gets none.
 {FITTED_FEATURES}"""
 
 CV_PARAMETERS = """\
@@ -158,6 +169,12 @@ members_ : list
 oof_scores_ : array of n floats
     The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN for
     points that no fold holds out.
+best_estimator_ : object
+    The fitted candidate with the largest weight.
+calibration_ : object
+    The logistic curve that turns scores into the probabilities of the observed labels.
+share_labeled_positive_ : float
+    The share of the points that are labeled positive.
 corrupted_score_ : float
     The {{score}} of the average on the labels given, from out-of-fold scores.
 clean_score_ : Estimate

@@ -70,8 +70,11 @@ class Family:
         Raises ValueError if the family cannot minimize a ``PenalizedRisk``.
     to_module : callable, optional
         ``to_module(scorer, threshold)`` returns the scores of a fitted model, less the threshold, as a torch module.
-    takes_sparse, takes_missing : bool
-        Whether features may be a sparse matrix, and whether values may be missing.
+    takes_sparse : bool
+        Whether features may be a sparse matrix.
+    takes_missing : bool
+        Whether the family itself knows what to do with missing values, NaN. The features of other families are made
+        complete before ``fit`` and ``scores`` see them, by an ``Imputation``.
     threshold_is_zero : bool
         Whether 0 is the best threshold in any case, so that none is chosen on folds.
 

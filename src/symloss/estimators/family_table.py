@@ -12,8 +12,10 @@ from torch import nn
 from symloss.estimators.family import Family, Scorer
 from symloss.estimators.forest import TREES
 from symloss.estimators.gaussian_process import GAUSSIAN_PROCESS
+from symloss.estimators.imputation import Imputation
 from symloss.estimators.kernel import KERNEL
 from symloss.estimators.linear import LINEAR
+from symloss.estimators.modules import ImputedScores
 from symloss.estimators.networks import OWN_NETWORK, PERCEPTRONS
 
 # By the value of the parameter ``model``.
@@ -38,8 +40,10 @@ def family_of(model: Any) -> Family:
     return FAMILIES.get(model, OWN_NETWORK) if isinstance(model, str) else OWN_NETWORK
 
 
-def as_module(scorer: Scorer, threshold: float) -> nn.Module:
+def as_module(scorer: Scorer, threshold: float, imputation: Imputation | None = None) -> nn.Module:
     """Return the scores of a fitted model, less a threshold, as a torch module: a copy on the CPU, in evaluation mode.
+
+    With an imputation, the module replaces missing values first.
 
     Examples
     --------
@@ -52,4 +56,5 @@ def as_module(scorer: Scorer, threshold: float) -> nn.Module:
     if family.to_module is None:
         others = ", ".join(repr(other) for other, family in FAMILIES.items() if family.to_module is not None)
         raise ValueError(f"{name} are not a network: to_module() needs model={others} or a torch module, got {name!r}")
-    return family.to_module(scorer, threshold).eval()
+    module = family.to_module(scorer, threshold)
+    return (module if imputation is None else ImputedScores(imputation, module)).eval()

@@ -5,6 +5,7 @@ from typing import Any  # annotations are not postponed in this file: torch.jit.
 import torch
 from torch import Tensor, nn
 
+from symloss.estimators.imputation import Imputation
 from symloss.estimators.standardization import Array, Standardization
 
 _jit: Any = torch.jit  # torch.jit.script would read a "type: ignore" below
@@ -14,6 +15,39 @@ def _check_width(X: Tensor, d: int) -> None:
     """Raise ValueError unless X has d columns: one column would broadcast. In a trace, sizes are not known."""
     if not _jit.is_tracing() and (X.dim() != 2 or X.shape[-1] != d):
         raise ValueError(f"X must have shape (n, {d}), got {list(X.shape)}")
+
+
+class ImputedScores(nn.Module):
+    """The scores that a module gives to features in which missing values, NaN, were replaced.
+
+    Medians take their place, and indicators of missing values come after the features; in float64, because other
+    modules need all digits of large features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> imputation = Imputation(np.array([2.0]), np.array([0]))
+    >>> scores = Linear(np.array([1.0, 10.0]), 0.5, origin=None)
+    >>> ImputedScores(imputation, scores)(torch.tensor([[1.0], [torch.nan]])).detach()
+    tensor([ 1.5000, 12.5000])
+    """
+
+    medians: Tensor
+    indicators: Tensor
+
+    def __init__(self, imputation: Imputation, scores: nn.Module) -> None:
+        super().__init__()
+        self.register_buffer("medians", torch.tensor(imputation.medians, dtype=torch.float64))
+        self.register_buffer("indicators", torch.tensor(imputation.indicators, dtype=torch.int64))
+        self.scores = scores
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (n,) of the points (n, d)."""
+        _check_width(X, self.medians.shape[0])
+        missing = X.isnan()
+        filled = torch.where(missing, self.medians, X.to(self.medians.dtype))
+        scores: Tensor = self.scores(torch.cat([filled, missing[:, self.indicators].to(filled.dtype)], 1))
+        return scores
 
 
 class StandardizedNetworks(nn.Module):

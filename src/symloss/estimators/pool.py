@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
@@ -71,13 +70,7 @@ def default_candidates(
         ("linear, 20% pruned", kind("logistic", prune=0.2, alpha=0.03, **common)),
     ]
     is_sparse = hasattr(X, "tocsr")
-    has_missing = not is_sparse and bool(np.isnan(np.asarray(X)).any())
-    return [(name, candidate) for name, candidate in pool if _takes(candidate, is_sparse, has_missing)]
-
-
-def _takes(estimator: Any, is_sparse: bool, has_missing: bool) -> bool:
-    tags = get_tags(estimator).input_tags
-    return (tags.sparse or not is_sparse) and (tags.allow_nan or not has_missing)
+    return [(name, candidate) for name, candidate in pool if not is_sparse or get_tags(candidate).input_tags.sparse]
 
 
 def _boosting(seed: int | None) -> HistGradientBoostingClassifier:

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from symloss.corruption import check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
+from symloss.estimators.calibration import Calibration, clean_probabilities
 from symloss.estimators.candidates import Candidates, fit_together, groups, raw_scores
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
@@ -33,6 +36,10 @@ from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
 
 Array = NDArray[np.float64]
+
+
+def _knows_rates(classifier: _ClassifierCV) -> bool:
+    return classifier.pi is not None and classifier.pi_prime is not None
 
 
 class Member(NamedTuple):
@@ -50,6 +57,10 @@ class Member(NamedTuple):
     mean: float
     scale: float
 
+    def __repr__(self) -> str:
+        """Return name and weight; the estimator may take a page."""
+        return f"Member({self.name!r}, weight={self.weight:.3f})"
+
     def scores(self, X: Any) -> Array:
         """Return the standardized scores of the rows of X, which all members have on the same scale."""
         return (raw_scores(self.estimator, X) - self.mean) / self.scale
@@ -57,7 +68,6 @@ class Member(NamedTuple):
 
 class _ClassifierCV(BinaryClassifier):
     _kind: ClassVar[type[BERClassifier | AUCClassifier]]
-    _judge: ClassVar[Judge]
 
     def __init__(
         self,
@@ -112,6 +122,35 @@ class _ClassifierCV(BinaryClassifier):
         weighted = [m.weight * (search.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
         self._set_threshold(np.sum(weighted, 0), data, place)
         return self
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The fitted member with the largest weight."""
+        check_is_fitted(self, "threshold_")
+        return self.members_[0].estimator
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the *observed* labels, one column per label of ``classes_``.
+
+        They include the noise and the class balance of the labels that were given: they are not those of the clean
+        labels, which ``predict_clean_proba`` returns. They come from a logistic regression on out-of-fold scores.
+        """
+        scores = self.decision_function(X)
+        if not hasattr(self, "calibration_"):
+            raise ValueError("the model was saved by a version of symloss without probabilities: fit it again")
+        observed = self.calibration_.probabilities(scores)
+        return np.stack([1 - observed, observed], 1)
+
+    @available_if(_knows_rates)  # type: ignore[untyped-decorator]
+    def predict_clean_proba(self, X: Any) -> Array:
+        """Return the probabilities of the *clean* labels, if ``pi`` and ``pi_prime`` are given.
+
+        They are those of points with the class balance of the training data. Where the probability of the observed
+        label is outside of what the rates allow, it is taken as the nearest one that they allow.
+        """
+        pi, pi_prime = float(self.pi or 0.0), float(self.pi_prime or 0.0)
+        clean = clean_probabilities(self.predict_proba(X)[:, 1], self.share_labeled_positive_, pi, pi_prime)
+        return np.stack([1 - clean, clean], 1)
 
     def _check_parameters(self) -> None:
         if (self.pi is None) != (self.pi_prime is None):
@@ -186,6 +225,8 @@ class _ClassifierCV(BinaryClassifier):
         scores, positive, weight = averaged[held_out], data.positive[held_out], data.weight[held_out]
         self.threshold_ = choose_threshold(scores, positive, weight)
         self.oof_scores_ = np.where(place < 0, np.nan, averaged[place] - self.threshold_)
+        self.calibration_ = Calibration.fit(scores - self.threshold_, positive, weight)
+        self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
         if self.pi is not None and self.pi_prime is not None:

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from symloss.estimators.base import BinaryClassifier
+from symloss.estimators.calibration import Calibration
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import ALL_FAMILIES
 from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
@@ -33,6 +35,7 @@ _RECORDS: dict[str, Callable[..., Any]] = {
     "standard": Standardization,
     "estimate": Estimate,
     "member": Member,
+    "calibration": Calibration,
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
 _NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model
@@ -74,6 +77,8 @@ class Writer:
             return value
         if isinstance(value, float):
             return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, Encoding):
+            return {"encoding": value.to_json()}
         if type(value) in _NAMES:
             return self._record(value, where, name)
         if type(value) in (list, tuple, dict):
@@ -220,6 +225,9 @@ class Reader:
         array[:] = items
         return array
 
+    def _encoding(self, content: dict[str, Any]) -> Any:
+        return Encoding.from_json(content)
+
     def _random_state(self, content: Any) -> Any:
         state = np.random.RandomState()
         state.set_state(self.value(content))
@@ -304,6 +312,7 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "scalar": Reader._scalar,
     "array": Reader._array,
     "values": Reader._values,
+    "encoding": Reader._encoding,
     "random_state": Reader._random_state,
     "loss": Reader._loss,
     "part": Reader._sklearn,

@@ -1,6 +1,6 @@
 """From a table in a file to a model and its predictions: what ``symloss fit`` and ``symloss predict`` do."""
 
-from symloss.tabular.encoding import Column, Encoded, Encoding
+from symloss.estimators.encoding import Column, Encoded, Encoding
 from symloss.tabular.files import read_table, write_table
 from symloss.tabular.fitting import Fitted, fit_table
 from symloss.tabular.model import TableModel

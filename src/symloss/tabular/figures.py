@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symloss.drawing import COLORS, styled
+from symloss.estimators.encoding import as_text
 from symloss.metrics import auc
-from symloss.tabular.encoding import as_text
 from symloss.tabular.fitting import Fitted
 
 if TYPE_CHECKING:

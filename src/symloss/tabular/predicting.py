@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symloss.tabular.encoding import as_text
+from symloss.estimators.encoding import as_text
 from symloss.tabular.files import check_columns
 from symloss.tabular.model import TableModel
 

@@ -1,4 +1,4 @@
-"""Turn the columns of a table into features: numbers stay as they are, categories are one-hot encoded."""
+"""Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from symloss.estimators.frames import Cells, cells_of
 
 Array = NDArray[np.float64]
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}( .*)?")
@@ -76,18 +75,28 @@ class Encoding(NamedTuple):
     dropped: dict[str, str]
 
     @classmethod
-    def fit(cls, frame: DataFrame, max_categories: int = 50) -> Encoding:
-        """Return the encoding of a table; constant columns are dropped, dates and too many distinct texts refused."""
+    def fit(cls, frame: Any, max_categories: int = 50, options: bool = True) -> Encoding:
+        """Return the encoding of a table; constant columns are dropped, dates and too many distinct texts refused.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame
+            The table.
+        max_categories : int
+            The largest number of distinct texts that a column may have.
+        options : bool
+            Whether errors name the options of the command line that avoid them.
+        """
         columns, dropped, errors = [], {}, []
-        for name in frame.columns:
-            series = frame[name]
+        for cells in cells_of(frame):
             try:
-                if series.isna().all():
-                    dropped[name] = "all values missing"
-                elif len(found := _distinct(series)) == 1 and not series.isna().any():
-                    dropped[name] = "constant"
+                missing = cells.missing
+                if missing.all():
+                    dropped[cells.name] = "all values missing"
+                elif len(found := _distinct(cells)) == 1 and not missing.any():
+                    dropped[cells.name] = "constant"
                 else:
-                    columns.append(_column(series, found, max_categories))
+                    columns.append(_column(cells, found, max_categories, options))
             except ValueError as error:
                 errors.append(str(error))
         if errors:
@@ -107,19 +116,20 @@ class Encoding(NamedTuple):
         """The columns that are one-hot encoded, and how many categories each has."""
         return {column.name: len(column.categories) for column in self.columns if column.categories is not None}
 
-    def transform(self, frame: DataFrame) -> Encoded:
+    def transform(self, frame: Any) -> Encoded:
         """Return the features of the rows; columns may be in any order, and an unknown category becomes all zeros."""
         missing = [column.name for column in self.columns if column.name not in frame.columns]
         if missing:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
+        given = {cells.name: cells for cells in cells_of(frame)}
         values, unseen, start = np.zeros((len(frame), len(self.features))), {}, 0
         for name, categories in self.columns:
             if categories is None:
-                values[:, start] = _numbers(frame[name])
+                values[:, start] = _numbers(given[name])
                 start += 1
                 continue
             place = {value: k for k, value in enumerate(categories)}
-            places = np.array([place.get(text, -1) for text in _texts(frame[name])])
+            places = np.array([place.get(text, -1) for text in _texts(given[name])], np.intp)
             known = np.flatnonzero(places >= 0)
             values[known, start + places[known]] = 1.0
             if len(known) < len(frame):
@@ -161,38 +171,40 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _distinct(series: Series) -> list[Any]:
+def _distinct(cells: Cells) -> list[Any]:
     """Return the distinct values that are not missing."""
     try:
-        return list(series.dropna().unique())
+        return cells.distinct()
     except TypeError:
-        value = series.dropna().iloc[0]
-        raise ValueError(f"column {series.name!r} holds {type(value).__name__}s, not numbers or text") from None
+        value = cells.at(int(np.argmin(cells.missing)))
+        raise ValueError(f"column {cells.name!r} holds {type(value).__name__}s, not numbers or text") from None
 
 
-def _column(series: Series, found: list[Any], max_categories: int) -> Column:
-    if _is_date(series, found):
+def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) -> Column:
+    if _is_date(cells, found):
         raise ValueError(
-            f"column {series.name!r} holds dates (such as {found[0]}): make numbers of them, such as days since a "
-            f"date, or drop the column with --drop {series.name}"
+            f"column {cells.name!r} holds dates (such as {found[0]}): make numbers of them, such as days since a "
+            f"date, or drop the column" + (f" with --drop {cells.name}" if options else "")
         )
-    if _is_number(series, found):
-        _numbers(series)  # raises if a value is infinite
-        return Column(series.name)
+    if _is_number(cells, found):
+        _numbers(cells)  # raises if a value is infinite
+        return Column(cells.name)
     texts = sorted({as_text(value) for value in found})
     if len(texts) > max_categories:
-        raise ValueError(_too_many(series.name, texts, max_categories))
-    return Column(series.name, (*texts, None) if series.isna().any() else tuple(texts))
+        raise ValueError(_too_many(cells.name, texts, max_categories, options))
+    return Column(cells.name, (*texts, None) if cells.missing.any() else tuple(texts))
 
 
-def _too_many(name: str, texts: list[str], most: int) -> str:
+def _too_many(name: str, texts: list[str], most: int, options: bool) -> str:
     others = [text for text in texts if not _reads_as_number(text)]
+    if not others:
+        return f"column {name!r} holds numbers that are written as text: make numbers of them"
     if len(others) < len(texts) / 10:
         return f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
-    return (
-        f"column {name!r} has {len(texts)} distinct texts (such as {texts[0]!r}), more than {most}: "
-        f"drop it with --drop {name} if it names rows, or allow more with --max-categories"
-    )
+    many = f"column {name!r} has {len(texts)} distinct texts (such as {texts[0]!r}), more than {most}: "
+    if options:
+        return f"{many}drop it with --drop {name} if it names rows, or allow more with --max-categories"
+    return f"{many}drop it if it names rows, or turn it into numbers or fewer texts"
 
 
 def _reads_as_number(text: str) -> bool:
@@ -203,41 +215,33 @@ def _reads_as_number(text: str) -> bool:
     return True
 
 
-def _is_number(series: Series, found: Iterable[Any]) -> bool:
-    import pandas as pd
-
-    if isinstance(series.dtype, pd.CategoricalDtype) or series.dtype.kind == "c":
-        return False
-    return bool(pd.api.types.is_numeric_dtype(series)) or (
-        series.dtype == object and all(isinstance(value, (Real, Decimal)) for value in found)
+def _is_number(cells: Cells, found: Iterable[Any]) -> bool:
+    return cells.kind == "number" or (
+        cells.kind == "object" and all(isinstance(value, (Real, Decimal)) for value in found)
     )
 
 
-def _is_date(series: Series, found: Iterable[Any]) -> bool:
+def _is_date(cells: Cells, found: Iterable[Any]) -> bool:
     dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-    return series.dtype.kind in "mM" or all(
+    return cells.kind == "date" or all(
         _DATE.fullmatch(value) is not None if isinstance(value, str) else isinstance(value, dates) for value in found
     )
 
 
-def _numbers(series: Series) -> Array:
+def _numbers(cells: Cells) -> Array:
     """Return the values as numbers; NaN is a missing value."""
-    import pandas as pd
-
-    numbers = np.asarray(pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
-    wrong = np.isnan(numbers) & ~series.isna().to_numpy()
+    numbers = cells.numbers()
+    wrong = (np.isnan(numbers) | (cells.kind == "date")) & ~cells.missing
     if wrong.any():
-        example = series[wrong].iloc[0]
-        raise ValueError(f"column {series.name!r} must hold numbers, got {example!r} in {wrong.sum()} rows")
+        example = cells.at(int(np.argmax(wrong)))
+        raise ValueError(f"column {cells.name!r} must hold numbers, got {example!r} in {wrong.sum()} rows")
     if np.isinf(numbers).any():
-        raise ValueError(f"column {series.name!r} holds {np.isinf(numbers).sum()} infinite values")
+        raise ValueError(f"column {cells.name!r} holds {np.isinf(numbers).sum()} infinite values")
     return numbers
 
 
-def _texts(series: Series) -> list[str | None]:
+def _texts(cells: Cells) -> list[str | None]:
     """Return the values as texts; None is a missing value."""
-    import pandas as pd
-
-    codes, found = pd.factorize(series.astype(object))
+    codes, found = cells.coded()
     texts = [as_text(value) for value in found]
     return [texts[code] if code >= 0 else None for code in codes]

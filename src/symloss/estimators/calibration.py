@@ -1,0 +1,73 @@
+"""Probabilities from scores: of the observed labels, and of the clean ones if the rates of the noise are known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from symloss.threads import one_thread
+
+Array = NDArray[np.float64]
+_PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
+
+
+class Calibration(NamedTuple):
+    """A logistic curve of scores: the probability of the positive label is 1 / (1 + exp(-slope s - intercept)).
+
+    Examples
+    --------
+    >>> Calibration(1.0, 0.0).probabilities(np.array([0.0]))
+    array([0.5])
+    """
+
+    slope: float
+    intercept: float
+
+    @classmethod
+    @one_thread()
+    def fit(cls, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Calibration:
+        """Fit the curve to labels of points that the scores do not come from; it never falls with the score."""
+        unit = float(np.abs(scores).max()) or 1.0
+        regression = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-10)
+        regression.fit((scores / unit)[:, None], positive, sample_weight=weight / weight.sum())
+        slope, intercept = float(regression.coef_[0, 0]) / unit, float(regression.intercept_[0])
+        if slope > 0:
+            return cls(slope, intercept)
+        share = weight[positive].sum() / weight.sum()
+        return cls(0.0, float(np.log(share / (1 - share))))
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the probability of the positive label at each score."""
+        return np.asarray(expit(self.slope * scores + self.intercept))
+
+
+def clean_probabilities(observed: Array, share: float, pi: float, pi_prime: float) -> Array:
+    """Return the probabilities of the clean positive label from those of the observed one.
+
+    With the ratio r of the densities of points labeled positive and negative, the ratio of the clean densities is
+    ((1 - pi') r - (1 - pi)) / (pi - pi' r). It is at least 0 if r is at least (1 - pi) / (1 - pi'), and finite if r is
+    below pi / pi'; an r beyond these bounds is taken as the nearest bound.
+
+    Parameters
+    ----------
+    observed : array of n probabilities
+        Of the positive label, among points of which a share is labeled positive.
+    share : float
+        This share.
+    pi, pi_prime : float
+        The share of clean positives among the points that are labeled positive, and among those labeled negative.
+
+    Examples
+    --------
+    >>> clean_probabilities(np.array([0.5, 0.8, 0.95]), share=0.5, pi=0.8, pi_prime=0.2).round(3)
+    array([0.5, 1. , 1. ])
+    """
+    labeled_positive, labeled_negative = observed / share, (1 - observed) / (1 - share)
+    positive = np.maximum((1 - pi_prime) * labeled_positive - (1 - pi) * labeled_negative, 0.0)
+    negative = np.maximum(pi * labeled_negative - pi_prime * labeled_positive, 0.0)
+    prior = share * pi + (1 - share) * pi_prime
+    return np.asarray(prior * positive / (prior * positive + (1 - prior) * negative))
