@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
-
-from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
+_LARGE = 1e150  # squares of larger numbers overflow
 
 
 class Calibration(NamedTuple):
@@ -28,17 +27,23 @@ class Calibration(NamedTuple):
     intercept: float
 
     @classmethod
-    @one_thread()
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Calibration:
-        """Fit the curve to labels of points that the scores do not come from; it never falls with the score."""
-        unit = float(np.abs(scores).max()) or 1.0
-        regression = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-10)
-        regression.fit((scores / unit)[:, None], positive, sample_weight=weight / weight.sum())
-        slope, intercept = float(regression.coef_[0, 0]) / unit, float(regression.intercept_[0])
-        if slope > 0:
-            return cls(slope, intercept)
-        share = weight[positive].sum() / weight.sum()
-        return cls(0.0, float(np.log(share / (1 - share))))
+        """Return the most likely curve through the share of the positive label at score 0; it never falls.
+
+        ``scores`` are those of points that the model was not fitted on, less the threshold.
+        """
+        share = weight / weight.sum()
+        prior = float(share[positive].sum())
+        intercept = float(np.log(prior / (1 - prior)))
+        unit = float(np.sqrt(share @ np.clip(scores, -_LARGE, _LARGE) ** 2)) or 1.0
+        places = scores / unit
+
+        def gain(slope: float) -> float:  # the derivative of the penalized likelihood, which falls
+            return float(share @ ((positive - expit(slope * places + intercept)) * places)) - _PENALTY * slope
+
+        if gain(0.0) <= 0:
+            return cls(0.0, intercept)
+        return cls(float(brentq(gain, 0.0, 1 / _PENALTY * max(gain(0.0), 1.0), xtol=1e-12)) / unit, intercept)
 
     def probabilities(self, scores: Array) -> Array:
         """Return the probability of the positive label at each score."""

@@ -129,13 +129,13 @@ def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known
     estimator.check_parameters()
     estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
     if not shares(estimator) or not isinstance(estimator.random_state, Integral):
-        estimator.fit_points(data)
+        estimator.fit_points(data, estimator.cv)
         return
     seed = estimator.seed()
     if seed not in known:
         known[seed] = credibility(data, seed)
     start = known[seed].process if estimator.model == "gaussian_process" else None
-    estimator.fit_points(data, start, known[seed])
+    estimator.fit_points(data, estimator.cv, start, known[seed])
 
 
 def _fit_other(estimator: Any, data: TrainingData) -> None:

@@ -23,7 +23,7 @@ from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, f
 from symloss.estimators.folds import out_of_fold, split
 from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.repetitions import merged_for
+from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
 
@@ -96,15 +96,21 @@ class _Classifier(BinaryClassifier):
         if start is not None and not isinstance(start, family_of(self.model).scorer):
             raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
         data = self._training(X, y, sample_weight, reset=start is None)
-        return self.fit_points(merged_for(self.cv, data), start)
+        # Folds that a user gives as rows are needed only where a threshold is chosen.
+        merged, cv = merge_with_folds(data, self.cv if self.threshold == "auto" else 5, self.seed())
+        return self.fit_points(TrainingData(*merged[:3]), cv, start)
 
-    def fit_points(self, data: TrainingData, start: Scorer | None = None, known: Credibility | None = None) -> Self:
+    def fit_points(
+        self, data: TrainingData, cv: Any, start: Scorer | None = None, known: Credibility | None = None
+    ) -> Self:
         """Fit to points that have been checked and merged; the CV forms fit their candidates so.
 
         Parameters
         ----------
         data : TrainingData
             The points; ``classes_`` and the number of features are set already.
+        cv : int or list of folds
+            The folds of these points that the threshold is chosen on.
         start : Scorer, optional
             The model that a warm start continues from.
         known : Credibility, optional
@@ -119,7 +125,7 @@ class _Classifier(BinaryClassifier):
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
-        self.threshold_ = self._choose_threshold(data, seed)
+        self.threshold_ = self._choose_threshold(data, cv, seed)
         return self
 
     def to_module(self) -> nn.Module:
@@ -163,7 +169,7 @@ class _Classifier(BinaryClassifier):
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)
 
-    def _choose_threshold(self, data: TrainingData, seed: int) -> float:
+    def _choose_threshold(self, data: TrainingData, cv: Any, seed: int) -> float:
         if self.threshold != "auto":
             return float(self.threshold)
         if family_of(self.model).threshold_is_zero or hasattr(self, "predict_proba"):
@@ -177,7 +183,7 @@ class _Classifier(BinaryClassifier):
             scorer = self._fit_scorer(_complete(training, imputation), seed)
             return scorer.scores(points if imputation is None else imputation.transform(points))
 
-        scores = out_of_fold(scores_of, data.X, split(self.cv, *data, seed))
+        scores = out_of_fold(scores_of, data.X, split(cv, *data, seed))
         held_out = ~np.isnan(scores)
         return choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
 

@@ -13,21 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
+from symloss.estimators.folds import split
 
 Array = NDArray[np.float64]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _BLOCK = 2**16  # how many rows are hashed at a time, so that no second copy of the features is made
-
-
-def merged_for(cv: Any, data: TrainingData) -> TrainingData:
-    """Return the merged points, unless the folds are given as rows: these name rows as they are.
-
-    Examples
-    --------
-    >>> data = TrainingData(np.ones((4, 1)), np.array([True, True, False, False]), np.ones(4))
-    >>> merged_for(5, data).weight
-    array([2., 2.])
-    """
-    return TrainingData(*merge_repetitions(*data)[:3]) if isinstance(cv, Integral) else data
 
 
 class Merged(NamedTuple):
@@ -48,7 +38,36 @@ class Merged(NamedTuple):
     place: NDArray[np.intp]
 
 
-def merge_repetitions(X: Any, positive: NDArray[np.bool_], weight: Array) -> Merged:
+def merge_with_folds(data: TrainingData, cv: Any, seed: int) -> tuple[Merged, Any]:
+    """Return the merged points, and folds of them.
+
+    If ``cv`` is a number, it stays one: the merged points can be split. If it names rows, points that are not in the
+    same folds stay apart, and the folds of the merged points are returned.
+
+    Examples
+    --------
+    >>> data = TrainingData(np.ones((8, 1)), np.arange(8) % 2 == 0, np.ones(8))
+    >>> merge_with_folds(data, 5, 0)[0].weight
+    array([4., 4.])
+    >>> halves = [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))]
+    >>> merge_with_folds(data, halves, 0)[0].weight
+    array([2., 2., 2., 2.])
+    """
+    if isinstance(cv, Integral):
+        return merge_repetitions(*data), cv
+    folds = split(cv, *data, seed)
+    generator = np.random.default_rng(0)
+    apart = np.zeros(len(data.weight), np.uint64)
+    for parts in folds:
+        for rows, mark in zip(parts, generator.integers(2**63, size=2, dtype=np.uint64), strict=True):
+            apart[rows] += mark
+    merged = merge_repetitions(*data, apart)
+    return merged, [tuple(np.unique(merged.place[rows]) for rows in parts) for parts in folds]
+
+
+def merge_repetitions(
+    X: Any, positive: NDArray[np.bool_], weight: Array, apart: NDArray[np.uint64] | None = None
+) -> Merged:
     """Return the distinct points of weight above 0, each with the sum of the weights of its repetitions.
 
     Parameters
@@ -59,11 +78,14 @@ def merge_repetitions(X: Any, positive: NDArray[np.bool_], weight: Array) -> Mer
         Whether each label is the positive one. Points that differ in the label are not merged.
     weight : array of n weights
         At least 0.
+    apart : array of n int, optional
+        Rows with different numbers are not merged.
     """
     n, used = len(weight), np.flatnonzero(weight > 0)
     if len(used) < n:
         X, positive, weight = X[used], positive[used], weight[used]
-    key = _hashes(X) * np.uint64(2) + positive.astype(np.uint64)
+    marks = np.zeros(1, np.uint64) if apart is None else apart[used]
+    key = (_hashes(X) + marks * _ODD) * np.uint64(2) + positive.astype(np.uint64)
     order = np.argsort(key, kind="stable")
     is_new = np.ones(len(order), bool)
     same_key = np.flatnonzero(key[order[1:]] == key[order[:-1]]) + 1

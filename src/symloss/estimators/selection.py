@@ -11,7 +11,6 @@ import copy
 import sys
 import time
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.pool import default_candidates
-from symloss.estimators.repetitions import merge_repetitions
+from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
@@ -107,11 +106,15 @@ class _ClassifierCV(BinaryClassifier):
         self._forget()
         self._check_parameters()
         clock = Clock(self.time_limit)
-        data, place = self._points(self._training(X, y, sample_weight))
-        seed = self.seed()
+        given, seed = self._training(X, y, sample_weight), self.seed()
+        smaller = min(np.count_nonzero(given.weight[of] > 0) for of in (given.positive, ~given.positive))
+        if smaller < 2:
+            raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
+        (*points, place), cv = merge_with_folds(given, self.cv, seed)
+        data = TrainingData(*points)
         candidates = self._pool(data, seed)
         search = Search(candidates, self._judge, self.temperature, clock, self._run)
-        search.over(data, self.cv, seed)
+        search.over(data, cv, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
         fitted = self._fit_best([candidates[c] for c in best], data)
@@ -133,7 +136,8 @@ class _ClassifierCV(BinaryClassifier):
         """Return the probabilities of the *observed* labels, one column per label of ``classes_``.
 
         They include the noise and the class balance of the labels that were given: they are not those of the clean
-        labels, which ``predict_clean_proba`` returns. They come from a logistic regression on out-of-fold scores.
+        labels, which ``predict_clean_proba`` returns. They come from a logistic curve, fitted to out-of-fold scores.
+        At the threshold, the probability of the positive label is the share of points with this label.
         """
         scores = self.decision_function(X)
         if not hasattr(self, "calibration_"):
@@ -163,16 +167,6 @@ class _ClassifierCV(BinaryClassifier):
             raise ValueError(f"time_limit must be a number of seconds above 0 or None, got {self.time_limit!r}")
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
-
-    def _points(self, data: TrainingData) -> tuple[TrainingData, NDArray[np.intp]]:
-        """Return the points to learn from, and the place of each row among them: -1 if its weight is 0."""
-        smaller = min(np.count_nonzero(data.weight[of] > 0) for of in (data.positive, ~data.positive))
-        if smaller < 2:
-            raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
-        if not isinstance(self.cv, Integral):  # folds that are given name rows as they are
-            return data, np.arange(len(data.weight))
-        *points, place = merge_repetitions(*data)
-        return TrainingData(*points), place
 
     def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
         """Return the best candidates, fitted to all points."""
