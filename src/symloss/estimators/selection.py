@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,9 +27,13 @@ from symloss.estimators.calibration import Calibration, clean_probabilities
 from symloss.estimators.candidates import Candidates, fit_together, groups, raw_scores
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
+from symloss.estimators.family import check_count
+from symloss.estimators.folds import split
+from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.pool import default_candidates
 from symloss.estimators.repetitions import merge_with_folds
+from symloss.estimators.representation import candidates_table
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
@@ -155,6 +159,71 @@ class _ClassifierCV(BinaryClassifier):
         pi, pi_prime = float(self.pi or 0.0), float(self.pi_prime or 0.0)
         clean = clean_probabilities(self.predict_proba(X)[:, 1], self.share_labeled_positive_, pi, pi_prime)
         return np.stack([1 - clean, clean], 1)
+
+    def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
+        """Return how far the score on noisy folds falls if the values of a column of X are shuffled.
+
+        The members are fitted again on each fold, so that no point is scored by a model that has seen its label.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the estimator was fitted to; X must not be sparse.
+        n_repeats : int, default=1
+            How many times each column is shuffled on each fold.
+
+        Returns
+        -------
+        Bunch
+            ``importances`` of shape (columns, folds times repeats), their mean ``importances_mean`` and their standard
+            deviation ``importances_std``, as scikit-learn's ``permutation_importance`` returns them, and ``columns``.
+        """
+        check_is_fitted(self, "threshold_")
+        classes = self.classes_
+        data = self._training(X, y, sample_weight, reset=False)
+        if not np.array_equal(classes, self.classes_):
+            found, self.classes_ = self.classes_, classes
+            raise ValueError(f"y must hold the labels of the fit, {classes.tolist()}, got {found.tolist()}")
+        if hasattr(data.X, "tocsr"):
+            raise ValueError(
+                "permutation_importance shuffles the columns of an array or a data frame, got a sparse matrix"
+            )
+        check_count("n_repeats", n_repeats)
+        seed = self.seed()
+        folds = split(self.cv, *data, seed)
+        members = [[clone(member.estimator) for member in self.members_],
+                   np.array([[member.weight, member.mean, member.scale] for member in self.members_])]  # fmt: skip
+        names, columns = self._columns(data.X.shape[1])
+        settings = [self.threshold_, columns, self._judge.score, n_repeats]
+        tasks = [(*members, *data, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
+        fits = [[f"fold {k}"] for k in range(len(folds))]
+        falls = np.concatenate(self._run("Shuffling columns", falls_of_fold, fits, tasks, 0, len(folds)), 1)
+        return Bunch(columns=names, importances=falls, importances_mean=falls.mean(1), importances_std=falls.std(1))
+
+    def _columns(self, n_features: int) -> tuple[list[str], list[NDArray[np.intp]]]:
+        """Return the names of the columns of X, and the features that each has become."""
+        names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(n_features)])).tolist()
+        if self.encoding_ is None:
+            return names, [np.array([k]) for k in range(n_features)]
+        ends = np.cumsum([len(column.features) for column in self.encoding_.columns])
+        of = {
+            column.name: np.arange(end - len(column.features), end)
+            for column, end in zip(self.encoding_.columns, ends.tolist(), strict=True)
+        }
+        return names, [of.get(name, np.arange(0)) for name in names]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._candidates_as_html()
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._candidates_as_html()
+
+    def _candidates_as_html(self) -> str:
+        score = "AUC" if self._judge is AUC else "balanced accuracy"
+        return candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else ""
 
     def _check_parameters(self) -> None:
         if (self.pi is None) != (self.pi_prime is None):

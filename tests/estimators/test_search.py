@@ -1,0 +1,117 @@
+"""The search for the best candidates: on parts of many points, and within a time limit."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import symloss as sl
+from symloss.estimators import AUCClassifierCV, BERClassifierCV, search
+
+
+class Feature(ClassifierMixin, BaseEstimator):
+    """One feature is the score; notes how many points it is fitted to, and sleeps."""
+
+    fits: list = []  # noqa: RUF012  all instances share it
+
+    def __init__(self, place=0, seconds=0.0):
+        self.place, self.seconds = place, seconds
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.fits.append((self.place, len(X)))
+        time.sleep(self.seconds)
+        return self
+
+    def decision_function(self, X):
+        return X[:, self.place]
+
+
+@pytest.fixture(autouse=True)
+def no_fits():
+    Feature.fits.clear()
+
+
+def points(n, seed=0):
+    """The first feature is the best score, the last one is no score at all."""
+    generator = np.random.default_rng(seed)
+    y = generator.random(n) < 0.3
+    return generator.normal(size=(n, 4)) + np.outer(y, [1.0, 0.9, 0.5, 0.0]), y
+
+
+POOL = [(f"feature {k}", Feature(k)) for k in range(4)]
+
+
+@pytest.mark.parametrize("kind", [AUCClassifierCV, BERClassifierCV])
+def test_many_points_are_searched_in_parts(kind):
+    X, y = points(7000)
+    told = []
+    chosen = kind(POOL, random_state=0, callback=lambda *what: told.append(what[:3])).fit(X, y)
+    results = chosen.cv_results_
+    scored_on_all = np.array(results["points"]) == 7000
+    assert results["points"][3] == 3000
+    assert scored_on_all[0]
+    assert results["weight"][~scored_on_all].max() == 0
+    assert results["rank_test_score"][0] < results["rank_test_score"][3]
+    assert ("Scoring candidates on folds of 3,000 points", 20, 20) in told
+    assert told[-1][0] == "Fitting the best"
+    assert np.isfinite(chosen.oof_scores_).all()
+    assert {n for k, n in Feature.fits if k == 3} == {2400}
+    assert {n for k, n in Feature.fits if k == 0} == {2400, 5600, 7000}
+    np.testing.assert_array_equal(kind(POOL, random_state=0).fit(X, y).oof_scores_, chosen.oof_scores_)
+
+
+def test_a_part_holds_both_classes_in_equal_numbers_if_there_are_enough():
+    data = sl.estimators.base.TrainingData(np.zeros((10_000, 1)), np.arange(10_000) < 1000, np.ones(10_000))
+    (rows, most), (last, _) = search._parts(data, 5, 0)
+    assert most is None and last is None  # noqa: PT018
+    assert (rows < 1000).sum() == 1000
+    assert len(rows) == 2500
+    sizes = [None if rows is None else len(rows) for rows, _ in search._parts(data._replace(
+        X=np.zeros((300_000, 1)), positive=np.arange(300_000) % 2 == 0, weight=np.ones(300_000)), 5, 0)]  # fmt: skip
+    assert sizes == [3000, 24_000, None]
+
+
+def test_a_time_limit_keeps_the_best_so_far():
+    X, y = points(300)
+    pool = [(f"slow {k}", Feature(k, seconds=0.05)) for k in (1, 0, 2, 3)] * 1
+    start = time.monotonic()
+    chosen = AUCClassifierCV(pool, cv=2, time_limit=0.3, random_state=0).fit(X, y)
+    assert time.monotonic() - start < 2.0
+    points_of = chosen.cv_results_["points"]
+    assert points_of[0] == 300
+    assert points_of[-1] == 0
+    assert np.isnan(chosen.cv_results_["mean_test_score"][-1])
+    assert chosen.cv_results_["rank_test_score"].max() == chosen.cv_results_["rank_test_score"][-1]
+    assert chosen.cv_results_["weight"].sum() == pytest.approx(1)
+    assert np.isfinite(chosen.decision_function(X)).all()
+    everything = AUCClassifierCV(pool, cv=2, time_limit=1000, random_state=0).fit(X, y)
+    assert (everything.cv_results_["points"] == 300).all()
+    unlimited = AUCClassifierCV(pool, cv=2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(everything.decision_function(X), unlimited.decision_function(X))
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0 or None, got 0"):
+        AUCClassifierCV(POOL, time_limit=0).fit(X, y)
+
+
+def test_candidates_that_take_no_weights_get_repetitions():
+    X, y = points(100)
+    X, y = np.repeat(X, 3, 0), np.repeat(y, 3)
+    neighbors = make_pipeline(StandardScaler(), KNeighborsClassifier(7))
+    chosen = AUCClassifierCV([("neighbors", neighbors), ("bayes", GaussianNB())], cv=2, random_state=0).fit(X, y)
+    assert chosen.members_[-1].estimator is not None
+    alone = KNeighborsClassifier(7).fit(StandardScaler().fit(X).transform(X), y)
+    member = next((m for m in chosen.members_ if m.name == "neighbors"), None)
+    assert member is None or member.estimator[-1].n_samples_fit_ == alone.n_samples_fit_
+
+
+def test_progress_says_how_much_time_is_left(capsys):
+    X, y = points(200)
+    AUCClassifierCV(POOL, cv=2, random_state=0, verbose=True).fit(X, y)
+    said = capsys.readouterr().err
+    assert "Scoring candidates on folds: 4 of 8, about 0 s left" in said
+    assert said.endswith("\n")
