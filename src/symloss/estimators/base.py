@@ -117,12 +117,14 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"DataFrame with the columns {_listed(expected)}, got {type(X).__name__}"
             )
         names = column_names(X)
-        missing, other = ([name for name in a if name not in b] for a, b in ((expected, names), (names, expected)))
-        if missing or other:
-            parts = ((f"missing: {_listed(missing)}", missing), (f"not in the fit: {_listed(other)}", other))
+        if set(names) != set(expected):
+            differences = {
+                "missing": [name for name in expected if name not in names],
+                "not in the fit": [name for name in names if name not in expected],
+            }
             raise ValueError(
                 f"X must have the {len(expected)} columns of the fit, {_listed(expected)}, got {len(names)} columns; "
-                + "; ".join(text for text, found in parts if found)
+                + "; ".join(f"{what}: {_listed(found)}" for what, found in differences.items() if found)
             )
         return encoding.transform(X).values
 
