@@ -1,126 +1,147 @@
-"""Compare rules by which the CV estimators could weight their candidates, and further models, on the same draws.
+"""Choose the pool of the CV estimators, and how it is averaged, on the half of the data sets that is not reported.
 
-python benchmarks/pool.py --trials 2 --jobs 2 --out benchmarks/results
+SYMLOSS_DATA=FOLDER python benchmarks/pool.py --draws 2 --jobs 2 --out benchmarks/results
 
-Every candidate is scored once on folds of the noisy labels, and once on clean test labels; each rule then combines the
-same scores.
+Every candidate, of the pool and of those that were left out of it, is scored once on folds of the noisy labels and once
+on clean test labels. Pools and rules then combine the same scores. The draws differ from those of noisy_labels.py.
 """
 
 import argparse
+import os
 from collections import defaultdict
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
+
 import numpy as np
 import torch
-from boosting_noisy_labels import DATASETS, draw
 from joblib import Parallel, delayed
-from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from wild_datasets import CHOSEN_ON, load
+from wild_noise import CONTAMINATIONS, points
 
 import symloss as sl
-from symloss.estimators.folds import out_of_fold, split
-from symloss.estimators.standard_errors import auc_contributions, standard_error_of_difference
+from symloss.estimators.candidates import fit_together, raw_scores, score_together
+from symloss.estimators.folds import split
+from symloss.estimators.judging import AUC
+from symloss.estimators.threshold import choose_threshold
+from symloss.estimators.weighting import weights_of_average
+from symloss.files import write_whole
 
-NOISES = [(0.65, 0.45), (0.7, 0.4), (0.8, 0.3), (1.0, 0.0)]
-FLEXIBLE = ("leaves of 5", "leaves of 1", "boosting", "alpha 0.03", "alpha 0.001", "alpha 0.0005", "alpha 5e-05")
-
-
-class LeafModel:
-    """Minimizes a loss over the weights of the leaves of extra trees; trees alone use the average label of a leaf."""
-
-    def __init__(self, loss, alpha):
-        self.loss, self.alpha = loss, alpha
-
-    def fit(self, X, y):
-        """Grow the forest, then minimize the AUC risk on its leaves."""
-        forest = ExtraTreesClassifier(100, min_samples_leaf=20, random_state=0).fit(X, y)
-        linear = sl.AUCClassifier(self.loss, alpha=self.alpha, threshold=0.0)
-        self.model_ = make_pipeline(FunctionTransformer(forest.apply), OneHotEncoder(handle_unknown="ignore"), linear)
-        self.model_.fit(X, y)
-        return self
-
-    def decision_function(self, X):
-        """Return the scores."""
-        return self.model_.decision_function(X)
+NOISES = ("0.65/0.45", "0.8/0.3", "1/0")
+FIRST_SEED = 9000
 
 
-LEAVES = [("leaf features, sigmoid", "sigmoid", 1.0), ("leaf features, logistic", "logistic", 1.0),
-          ("leaf features, logistic, alpha 0.1", "logistic", 0.1)]  # fmt: skip
+def further(seed):
+    """Return candidates that were tried and are not in the pool."""
+    common = {"threshold": 0.0, "random_state": seed}
+    process = {"loss": "squared", "model": "gaussian_process", **common}
+    small = {
+        "learning_rate": 0.03,
+        "max_iter": 60,
+        "max_leaf_nodes": 6,
+        "min_samples_leaf": 40,
+        "early_stopping": False,
+    }
+    return [
+        ("random forest, leaves of 20", RandomForestClassifier(100, min_samples_leaf=20, random_state=seed)),
+        ("boosting, 60 small trees", HistGradientBoostingClassifier(**small, random_state=seed)),
+        ("linear, logistic, alpha 1", sl.AUCClassifier("logistic", alpha=1.0, **common)),
+        ("kernel, gamma 0.3", sl.AUCClassifier("logistic", "kernel", gamma=0.3, alpha=0.005, **common)),
+        (
+            "trees, 10% pruned",
+            sl.AUCClassifier(model="trees", prune=0.1, n_estimators=100, min_samples_leaf=5, **common),
+        ),
+        (
+            "trees, 30% pruned",
+            sl.AUCClassifier(model="trees", prune=0.3, n_estimators=100, min_samples_leaf=5, **common),
+        ),
+        ("Gaussian process, 20% pruned", sl.AUCClassifier(prune=0.2, **process)),
+    ]
 
 
-def scores_of(model, X):
-    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
+def draw(dataset, noise, number):
+    X, y = load(dataset)
+    pi, pi_prime = CONTAMINATIONS[noise]
+    n = points(dataset, noise, 1000)
+    return sl.contaminated_split(
+        X.astype(float), y, pi=pi, pi_prime=pi_prime, n_positive=n, n_negative=n, n_test=min(n, 1000),
+        random_state=FIRST_SEED + number,
+    )  # fmt: skip
 
 
-def compare(dataset, noise, trial):
-    """Return the noise, and the clean AUC of every rule and of every candidate."""
+def compare(dataset, noise, number):
+    """Return the noise, and the clean AUC and balanced accuracy of every candidate and of every average."""
     torch.set_num_threads(1)
-    X, y, X_test, y_test = draw(dataset, *noise, 5000 + trial)
+    X, y, X_test, y_test = draw(dataset, noise, number)
     positive, ones = y > 0, np.ones(len(y))
-    pool = sl.estimators.default_candidates(sl.AUCClassifier, X, random_state=trial)
-    folds = split(5, X, positive, ones, trial)
-    noisy, clean = [], []
-    for _, candidate in pool:
-        noisy.append(
-            out_of_fold(lambda rows, points, c=candidate: scores_of(clone(c).fit(X[rows], y[rows]), points), X, folds)
-        )
-        clean.append(scores_of(clone(candidate).fit(X, y), X_test))
-    noisy, clean = np.array(noisy), np.array(clean)
-    clean = (clean - noisy.mean(1)[:, None]) / noisy.std(1)[:, None]
-    found = {name: sl.metrics.auc(of, y_test) for (name, _), of in zip(pool, clean, strict=True)}
-    for name, weights in rules([name for name, _ in pool], noisy, positive, folds).items():
-        found[name] = sl.metrics.auc(weights @ clean, y_test)
-    for name, loss, alpha in LEAVES:
-        found[name] = sl.metrics.auc(LeafModel(loss, alpha).fit(X, y).decision_function(X_test), y_test)
+    pool = sl.estimators.default_candidates(sl.AUCClassifier, X, random_state=number)
+    names, estimators = zip(*pool, *further(number), strict=True)
+    folds = split(5, X, positive, ones, number)
+    noisy = np.empty((len(names), len(y)))
+    for train, test in folds:
+        noisy[:, test] = score_together(estimators, X, positive, ones, train, test)
+    clean = np.array([raw_scores(fitted, X_test) for fitted in fit_together(estimators, X, positive, ones)])
+    mean, scale = noisy.mean(1, keepdims=True), noisy.std(1, keepdims=True) + 1e-300
+    noisy, clean = (noisy - mean) / scale, (clean - mean) / scale
+    found = {name: scores(noisy[k], clean[k], positive, y_test) for k, name in enumerate(names)}
+    inside = np.arange(len(names)) < len(pool)
+    averages = {f"AVERAGE the pool, temperature {t:g}": (inside, t) for t in (0.0, 0.5, 0.7, 1.0, 1.4)}
+    averages |= {f"AVERAGE without {n}": (inside & (np.arange(len(names)) != k), 0.7) for k, (n, _) in enumerate(pool)}
+    averages |= {f"AVERAGE with {n}": (inside | (np.array(names) == n), 0.7) for n in names[len(pool) :]}
+    for name, (members, temperature) in averages.items():
+        weights = weights_of(noisy[members], positive, folds, temperature)
+        found[name] = scores(weights @ noisy[members], weights @ clean[members], positive, y_test)
     return noise, found
 
 
-def rules(names, noisy, positive, folds):
-    """Return the weights that each rule gives to the candidates."""
-    means = np.array([np.mean([sl.metrics.auc(of[test], positive[test]) for _, test in folds]) for of in noisy])
-    parts = [auc_contributions(of, positive, np.ones(len(positive))) for of in noisy]
-    strong = np.array([not any(part in name for part in FLEXIBLE) for name in names])
+def weights_of(noisy, positive, folds, temperature):
+    ((score, contributions),) = AUC.weighed_by
+    rows = np.concatenate([test for _, test in folds])
+    means, parts = [], []
+    for of in noisy:
+        held_out = [(of[test], positive[test], np.ones(len(test))) for _, test in folds]
+        means.append(np.mean([score(*fold) for fold in held_out]))
+        parts.append(np.concatenate([contributions(*fold) for fold in held_out]))
+    return weights_of_average(np.array(means), np.array(parts), positive[rows], np.ones(len(rows)), temperature)
 
-    def behind(best):
-        errors = [standard_error_of_difference(part, parts[best], positive, np.ones(len(positive))) for part in parts]
-        return np.divide(means[best] - means, errors, out=np.zeros(len(means)), where=np.array(errors) > 0)
 
-    best = int(np.argmax(means))
-    strongest = int(np.argmax(np.where(strong, means, -1)))
-    simplest = strongest if behind(best)[strongest] <= 1 else best
-    average = np.exp(-0.5 * behind(best) ** 2)
-    return {
-        "RULE average, exp(-d^2 / 2)": average / average.sum(),
-        "RULE the best alone": np.eye(len(means))[best],
-        "RULE the best strongly regularized one within one standard error": np.eye(len(means))[simplest],
-        "RULE average of all, equally": np.full(len(means), 1 / len(means)),
-    }
+def scores(noisy, clean, positive, y_test):
+    threshold = choose_threshold(noisy, positive, np.ones(len(noisy)))
+    return 100 * sl.metrics.auc(clean, y_test), 100 * sl.metrics.balanced_accuracy(clean - threshold, y_test)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    cells = [(d, noise, t) for t in range(arguments.trials) for noise in NOISES for d in DATASETS]
+    cells = [(dataset, noise, k) for k in range(arguments.draws) for noise in NOISES for dataset in CHOSEN_ON]
     found = defaultdict(lambda: defaultdict(list))
     runs = Parallel(arguments.jobs, return_as="generator_unordered")(delayed(compare)(*cell) for cell in cells)
-    for number, (noise, scores) in enumerate(runs, 1):
-        for name, score in scores.items():
-            found[name][noise].append(100 * score)
+    for number, (noise, by_name) in enumerate(runs, 1):
+        for name, both in by_name.items():
+            found[name][noise].append(both)
         print(f"{number} of {len(cells)}", flush=True)
-    lines = [f"| clean AUC, {arguments.trials} trials of nine data sets | " + " | ".join(map(str, NOISES)) + " |",
-             "|---|" + "--:|" * len(NOISES)]  # fmt: skip
-    for name in sorted(found, key=lambda name: not name.startswith("RULE")):
-        cells = " | ".join(f"{np.mean(found[name][noise]):.2f}" for noise in NOISES)
-        lines.append(f"| {name.replace('RULE ', '**').replace('^2', '²')}{'**' if 'RULE' in name else ''} | {cells} |")
-    table = "\n".join(lines) + "\n"
+    table = markdown(found, arguments.draws)
     print(table)
     if arguments.out:
-        (arguments.out / "pool.md").write_text(table)
+        write_whole(arguments.out / "pool.md", table)
+
+
+def markdown(found, draws):
+    heads = " | ".join(f"AUC at {noise} | balanced accuracy" for noise in NOISES)
+    lines = [
+        f"| mean over {len(CHOSEN_ON)} data sets, {draws} draws each | {heads} |",
+        "|---|" + "--:|" * 2 * len(NOISES),
+    ]
+    for name in sorted(found, key=lambda name: not name.startswith("AVERAGE")):
+        means = [np.mean(found[name][noise], 0) for noise in NOISES]
+        cells = " | ".join(f"{auc:.2f} | {accuracy:.2f}" for auc, accuracy in means)
+        shown = name.removeprefix("AVERAGE ")
+        lines.append(f"| {f'**{shown}**' if shown != name else name} | {cells} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 Array = NDArray[np.float64]
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
-_LARGE = 1e150  # squares of larger numbers overflow
+_FAR = 30.0  # in medians of the distance to the threshold: an outlier must not decide
 
 
 class Calibration(NamedTuple):
@@ -35,8 +35,8 @@ class Calibration(NamedTuple):
         share = weight / weight.sum()
         prior = float(share[positive].sum())
         intercept = float(np.log(prior / (1 - prior)))
-        unit = float(np.sqrt(share @ np.clip(scores, -_LARGE, _LARGE) ** 2)) or 1.0
-        places = scores / unit
+        unit = float(np.median(np.abs(scores))) or float(np.abs(scores).max()) or 1.0
+        places = np.clip(scores / unit, -_FAR, _FAR)
 
         def gain(slope: float) -> float:  # the derivative of the penalized likelihood, which falls
             return float(share @ ((positive - expit(slope * places + intercept)) * places)) - _PENALTY * slope

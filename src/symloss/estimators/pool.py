@@ -35,6 +35,7 @@ def default_candidates(
     ...     print(name)
     trees, leaves of 20
     trees, leaves of 100
+    trees, leaves of 5
     trees, leaves of 1
     linear, unhinged
     linear, logistic
@@ -52,7 +53,7 @@ def default_candidates(
     pool: list[tuple[str, Any]] = [
         *(
             (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
-            for leaf, trees in ((20, 100), (100, 100), (1, 60))
+            for leaf, trees in ((20, 100), (100, 100), (5, 100), (1, 60))
         ),
         ("linear, unhinged", kind(**common)),
         ("linear, logistic", kind("logistic", alpha=0.001, **common)),

@@ -22,7 +22,7 @@ Rows = NDArray[np.intp]
 _ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
 _FIRST_PART = 3000
 _GROWTH = 8  # how many times larger the next part is
-_KEPT = ((50_000, 5), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
+_KEPT = ((50_000, 4), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
 _KEPT_OF_MORE = 2
 
 
@@ -59,7 +59,7 @@ class Search:
     """Candidates, their scores on folds, and the weights that follow from them.
 
     If there are many points, all candidates are scored on a part of them, with both classes in equal numbers as far as
-    possible; then the best ones on a larger part, and at last on all points.
+    possible; then the best ones, of different families if possible, on a larger part, and at last on all points.
 
     Parameters
     ----------
@@ -103,9 +103,20 @@ class Search:
             folds = split(cv, *part, seed)
             check_test_folds(folds, part.positive)
             stage = "Scoring candidates on folds" + ("" if rows is None else f" of {len(rows):,} points")
-            self.scores = self._out_of_fold(self._affordable(left[:most], len(part.weight)), part, folds, stage)
+            chosen = left if most is None else self._best(most)
+            self.scores = self._out_of_fold(self._affordable(chosen, len(part.weight)), part, folds, stage)
             self._weigh(part, folds)
-            left = [c for c in np.argsort(-self.weights, kind="stable").tolist() if self.weights[c] > 0]
+
+    def _best(self, most: int) -> list[int]:
+        """Return the candidates with the best scores on the last part: first the best one of every family.
+
+        With more points a flexible family may overtake: it has to be there, even if it was behind on few points.
+        """
+        score = self.by_fold[list(self.scores)].mean(1)
+        ordered = [list(self.scores)[k] for k in np.argsort(-score, kind="stable")]
+        families = [_family(self._candidates[c][1]) for c in ordered]
+        first = [c for k, c in enumerate(ordered) if families[k] not in families[:k]]
+        return [*first, *(c for c in ordered if c not in first)][:most]
 
     def _affordable(self, left: list[int], n: int) -> list[int]:
         """Return the candidates, the best first, for which there is time on n points; one at least."""
@@ -122,6 +133,7 @@ class Search:
         tasks = [[left[k] for k in group] for group in groups([self._candidates[c][1] for c in left])]
         total = len(left) * len(folds)
         if self._clock.limit is None:
+            tasks.sort(key=len, reverse=True)  # the longest first, so that none is left alone at the end
             return self._scores_of(tasks, data, folds, stage, 0, total)
         scores: dict[int, Array] = {}
         for group in tasks:
@@ -170,6 +182,11 @@ class Search:
             data.weight[rows],
             self._temperature,
         )
+
+
+def _family(estimator: Any) -> tuple[str, str]:
+    model = getattr(estimator, "model", None)
+    return type(estimator).__name__, model if isinstance(model, str) else type(model).__name__
 
 
 def _parts(data: TrainingData, cv: Any, seed: int) -> Iterator[tuple[Rows | None, int | None]]:
