@@ -19,7 +19,7 @@ from torch import nn
 
 import symloss as sl
 from symloss import threads
-from symloss.estimators import kernel, linear, networks, selection, standardization
+from symloss.estimators import candidates, kernel, linear, networks, selection, standard_errors, standardization
 from symloss.paper import experiment
 from symloss.paper.training import Risk, train
 from symloss.threads import one_thread, threads_for
@@ -304,7 +304,7 @@ def noting(seen, function):
 def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
     seen: list[int] = []
     linear.LinearScores(Coefficients(seen), 0.0).scores(np.zeros((2, 1)))
-    for module, name in ((standardization, "blocks"), (kernel, "rbf_kernel"), (selection, "auc_contributions")):
+    for module, name in ((standardization, "blocks"), (kernel, "rbf_kernel"), (standard_errors, "share_below")):
         monkeypatch.setattr(module, name, noting(seen, getattr(module, name)))
     X, y = drawn()
     standardization.Standardization.fit(X, np.ones(len(X)))
@@ -372,5 +372,5 @@ def test_scikit_learns_candidates_are_fitted_on_one_thread_and_others_are_left_a
     selection.AUCClassifierCV(pool, cv=2, random_state=0).fit(*drawn())
     assert Boosting.seen == [{1}] * 3
     assert numbers() == before
-    assert isinstance(selection._threads_of(make_pipeline(Boosting(), sl.AUCClassifier())), nullcontext)
-    assert not isinstance(selection._threads_of(make_pipeline(StandardScaler(), Boosting())), nullcontext)
+    assert isinstance(candidates.threads_of(make_pipeline(Boosting(), sl.AUCClassifier())), nullcontext)
+    assert not isinstance(candidates.threads_of(make_pipeline(StandardScaler(), Boosting())), nullcontext)

@@ -47,23 +47,29 @@ def points(n, seed=0):
 POOL = [(f"feature {k}", Feature(k)) for k in range(4)]
 
 
+class Other(Feature):
+    """Another family."""
+
+
 @pytest.mark.parametrize("kind", [AUCClassifierCV, BERClassifierCV])
 def test_many_points_are_searched_in_parts(kind):
     X, y = points(7000)
     told = []
-    chosen = kind(POOL, random_state=0, callback=lambda *what: told.append(what[:3])).fit(X, y)
+    pool = [*POOL, *((f"other {k}", Other(k)) for k in (2, 3))]
+    chosen = kind(pool, random_state=0, callback=lambda *what: told.append(what[:3])).fit(X, y)
     results = chosen.cv_results_
-    scored_on_all = np.array(results["points"]) == 7000
-    assert results["points"][3] == 3000
-    assert scored_on_all[0]
-    assert results["weight"][~scored_on_all].max() == 0
-    assert results["rank_test_score"][0] < results["rank_test_score"][3]
-    assert ("Scoring candidates on folds of 3,000 points", 20, 20) in told
+    # The best of either family, and then the best of all others.
+    assert results["points"].tolist() == [7000, 7000, 7000, 3000, 7000, 3000]
+    assert results["weight"][[3, 5]].tolist() == [0, 0]
+    assert results["rank_test_score"][0] == 1
+    assert results["rank_test_score"][[3, 5]].min() == 5
+    assert ("Scoring candidates on folds of 3,000 points", 30, 30) in told
+    assert ("Scoring candidates on folds", 20, 20) in told
     assert told[-1][0] == "Fitting the best"
     assert np.isfinite(chosen.oof_scores_).all()
     assert {n for k, n in Feature.fits if k == 3} == {2400}
     assert {n for k, n in Feature.fits if k == 0} == {2400, 5600, 7000}
-    np.testing.assert_array_equal(kind(POOL, random_state=0).fit(X, y).oof_scores_, chosen.oof_scores_)
+    np.testing.assert_array_equal(kind(pool, random_state=0).fit(X, y).oof_scores_, chosen.oof_scores_)
 
 
 def test_a_part_holds_both_classes_in_equal_numbers_if_there_are_enough():

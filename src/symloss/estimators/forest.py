@@ -98,8 +98,8 @@ def forest_parameters(weight: Array, n_estimators: int, min_samples_leaf: int) -
 
     Examples
     --------
-    >>> forest_parameters(np.ones(100), 10, 20)["min_weight_fraction_leaf"] < 0.2
-    True
+    >>> f"{forest_parameters(np.ones(100), 10, 20)['min_weight_fraction_leaf']:.3f}"
+    '0.200'
     """
     part = {"bootstrap": True, "max_samples": _POINTS_OF_A_TREE} if len(weight) > _POINTS_OF_A_TREE else {}
     points_of_a_tree = weight.sum() * min(1.0, _POINTS_OF_A_TREE / len(weight))

@@ -31,6 +31,7 @@ def default_candidates(
 
     Examples
     --------
+    >>> import numpy as np
     >>> for name, _ in default_candidates(AUCClassifier, np.zeros((300, 2))):
     ...     print(name)
     trees, leaves of 20
