@@ -37,7 +37,6 @@ ESTIMATORS = [
     BERClassifier("hinge", alpha=0.1, threshold=0.0),
     AUCClassifier("barrier_hinge", alpha=0.1, threshold=0.0),
     BERClassifier("squared", model="gaussian_process", n_landmarks=20),
-    AUCClassifier("logistic", prune=0.2, threshold=0.0),
     AUCClassifier(model="kernel"),
     BERClassifierCV(POOL, cv=2),
     AUCClassifierCV(POOL[1:], cv=2),
@@ -75,6 +74,6 @@ def small_pool(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_pool")
-@parametrize_with_checks([BERClassifierCV(cv=2), AUCClassifierCV(cv=2)])
+@parametrize_with_checks([BERClassifierCV(cv=2), AUCClassifierCV(cv=2), AUCClassifier("logistic", prune=0.2)])
 def test_scikit_learn_checks_of_the_default_pool(estimator, check):
     check(estimator)
