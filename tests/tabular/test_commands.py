@@ -120,7 +120,7 @@ def test_predict_needs_the_columns_of_the_fit(folder, frame, tmp_path):
     assert "is the data; it is not overwritten" in error_of("predict", folder / "model", data, "--out", data)
 
 
-def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
+def test_missing_values_are_taken_by_all_models_and_weights_count(folder, frame, tmp_path):
     """The other risk, from Parquet, with numeric labels, the smaller of them positive, and for programs."""
     frame = frame.drop(columns=["who", "city"]).assign(
         churn=np.where(frame["churn"] == "yes", 1, 2), income=frame["income"].mask(frame["age"] > 70), times=2.0
@@ -139,7 +139,7 @@ def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
     )
     assert (found["rows"], found["clean_score"]) == (150, None)
     assert any(note.startswith("missing values in income (") for note in found["notes"])
-    assert not any("linear" in candidate["name"] for candidate in found["candidates"])
+    assert any("linear" in candidate["name"] for candidate in found["candidates"])
     assert sum(candidate["weight"] for candidate in found["candidates"]) == pytest.approx(1)
     assert 0.5 < found["corrupted_score"] <= 1
     assert str(tmp_path / "m" / "model.json") in found["files"]
@@ -151,8 +151,8 @@ def test_missing_values_go_to_trees_and_weights_count(folder, frame, tmp_path):
 def test_missing_values_at_prediction_alone(frame):
     features = frame[["age", "income", "churn"]]
     model = fit_table(features, "churn", candidates=LINEAR).model
-    with pytest.raises(ValueError, match="income have missing values, which this model does not take"):
-        model.predict(features.assign(income=np.nan))
+    found = model.predict(features.assign(income=np.nan)).scores
+    np.testing.assert_allclose(found, model.predict(features.assign(income=features["income"].median())).scores)
 
 
 @pytest.mark.parametrize(

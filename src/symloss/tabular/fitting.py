@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators import AUCClassifierCV, BERClassifierCV, default_candidates
+from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
 from symloss.tabular.files import check_columns
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
-_TAKE_MISSING = ("trees", "boosting")  # the candidates that are tried if values are missing
 ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
@@ -111,7 +110,7 @@ def fit_table(
         candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
     )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
-    estimator.set_params(candidates=candidates, callback=None)  # the model is kept, but the progress bar is not
+    estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
     return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
 
 
@@ -119,9 +118,6 @@ def _fit(estimator: Any, encoding: Encoding, frame: DataFrame, positive: NDArray
     import pandas as pd
 
     features = pd.DataFrame(encoding.transform(frame).values, columns=encoding.features)
-    if estimator.candidates is None and features.isna().any(axis=None):
-        pool = default_candidates(estimator._kind, features)
-        estimator.set_params(candidates=[item for item in pool if item[0].startswith(_TAKE_MISSING)])
     estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
 
 
@@ -196,7 +192,7 @@ def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
     missing = {name: int(count) for name in numbers if (count := frame[name].isna().sum())}
     if missing:
         counts = (f"{name} ({count} rows)" for name, count in missing.items())
-        notes.append(f"missing values in {', '.join(counts)}: only models of trees, which take them, are tried")
+        notes.append(f"missing values in {', '.join(counts)}: medians take their place, and models know where they are")
     names = [name for name in numbers if frame[name].dtype.kind in "iu" and len(frame) >= 100 and frame[name].is_unique]
     if names:
         notes.append(f"whole numbers, distinct in every row: {', '.join(names)}; --drop those that only number rows")

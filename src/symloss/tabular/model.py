@@ -6,9 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sklearn.utils import get_tags
-
-from symloss.estimators import AUCClassifier, BERClassifier
 from symloss.estimators.encoding import Encoding
 from symloss.estimators.persistence import load, read_contents, read_file, save_with
 
@@ -68,12 +65,6 @@ class TableModel(NamedTuple):
 
         values, unseen = self.encoding.transform(frame)
         features = pd.DataFrame(values, columns=self.encoding.features)
-        missing = [name for name, column in features.items() if column.isna().any()]
-        if missing and not _takes_missing(self.estimator):
-            raise ValueError(
-                f"{', '.join(map(str, missing))} have missing values, which this model does not take: there were none "
-                "when it was fitted; fill them in, or fit with missing values"
-            )
         scores = self.estimator.decision_function(features)
         return Predicted(scores, [self.labels[int(score > 0)] for score in scores], unseen)
 
@@ -98,12 +89,3 @@ class TableModel(NamedTuple):
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
         return cls(load(folder), encoding, label, (negative, positive))
-
-
-def _takes_missing(estimator: BinaryClassifier) -> bool:
-    """Return whether every part of the model takes missing values itself, or had some when it was fitted."""
-    parts = [member.estimator for member in getattr(estimator, "members_", ())] or [estimator]
-    imputed = [part for part in parts if isinstance(part, (AUCClassifier, BERClassifier)) and part.model != "trees"]
-    return bool(get_tags(estimator).input_tags.allow_nan) and all(
-        part.indicators_ is not None and len(part.indicators_) for part in imputed
-    )
