@@ -97,3 +97,39 @@ def test_wrong_shares_are_named_and_probabilities_are_not_given(flipped):
         BERClassifier(prune=1.0).fit(X, y)
     assert hasattr(BERClassifier("logistic"), "predict_proba")
     assert not hasattr(BERClassifier("logistic", prune=0.1), "predict_proba")
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
+def test_labels_of_chance_are_not_seen_by_the_scores(share):
+    generator = np.random.default_rng(0)
+    X, positive = generator.normal(size=(1000, 4)), np.arange(1000) < 1000 * share
+    scores = credibility(TrainingData(X, positive, np.ones(1000)), seed=0).scores
+    assert 0.25 < sl.metrics.auc(scores, positive) < 0.65
+
+
+def test_features_and_weights_of_any_size(flipped):
+    X, y, wrong = flipped
+    expected = credibility(TrainingData(X, y ^ wrong, np.ones(400)), seed=0).scores
+    for unit, weight in ((1e300, 1.0), (1.0, 1e-200), (1.0, 1e150)):
+        found = credibility(TrainingData(unit * X, y ^ wrong, np.full(400, weight)), seed=0).scores
+        assert np.corrcoef(found, expected)[0, 1] > 0.9
+
+
+def test_missing_values_are_pruned_alike_alone_and_in_a_pool(flipped):
+    X, y, wrong = flipped
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    pruned = AUCClassifier("logistic", prune=0.2, threshold=0.0, random_state=0)
+    (member,) = fit_together([pruned], X, y ^ wrong, np.ones(400))
+    found = AUCClassifier("logistic", prune=0.2, threshold=0.0, random_state=0).fit(X, y ^ wrong)
+    assert np.corrcoef(member.decision_function(X), found.decision_function(X))[0, 1] > 0.99
+
+
+def test_a_gaussian_process_in_a_pool_keeps_its_landmarks(flipped):
+    X, y, _ = flipped
+    settings = {"threshold": 0.0, "random_state": 0}
+    pool = [
+        AUCClassifier("squared", "gaussian_process", n_landmarks=20, **settings),
+        AUCClassifier("squared", "gaussian_process", prune=0.1, n_landmarks=30, **settings),
+    ]
+    fitted = fit_together(pool, X, y, np.ones(400))
+    assert [len(each.scorer_.landmarks) for each in fitted] == [20, 30]

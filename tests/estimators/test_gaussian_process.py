@@ -52,15 +52,27 @@ def test_scores_are_those_of_the_regression_where_every_point_is_a_landmark(nois
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_left_out_scores_are_those_of_fits_without_the_point(noisy):
+def test_left_out_scores_are_those_of_fits_without_one_repetition_of_the_point(noisy):
     X, positive, weight = noisy
     model, left_out = fit_gaussian_process(X, positive, weight, n_landmarks=100, seed=0)
     noise, kernel, y = _noise(model, X, positive, weight)
     precision = _precision(positive, weight)
-    for k in (0, 7, 33):
-        rest = np.arange(80) != k
-        dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.diag(noise / precision[rest]), y[rest])
+    assert {weight[k] for k in range(10)} == {1, 2, 3}
+    for k in range(10):
+        without = np.where(np.arange(80) == k, precision * (weight - 1) / weight, precision)
+        rest = without > 0
+        dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.diag(noise / without[rest]), y[rest])
         np.testing.assert_allclose(left_out[k], kernel[k, rest] @ dual, atol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-9, 1e-12, 5e-16])
+def test_points_that_are_nearly_equal(spread):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(20, 3)).repeat(10, 0) * (1 + spread * generator.normal(size=(200, 3)))
+    model, left_out = fit_gaussian_process(X, X[:, 0] > 0, np.ones(200), n_landmarks=100, seed=0)
+    assert sl.metrics.auc(model.scores(X), X[:, 0] > 0) > 0.9
+    assert np.isfinite(left_out).all()
+    assert np.isfinite(model.scores(np.array([[1e308, -1e308, 1e308]]))).all()
 
 
 def test_length_and_noise_are_the_most_likely_ones(noisy):

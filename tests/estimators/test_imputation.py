@@ -69,7 +69,9 @@ def completed(data, new):
 @pytest.fixture
 def in_given_order(monkeypatch):
     """Fit to the points as they are: merged points are in an order that depends on their values."""
-    monkeypatch.setattr(classifiers, "merge_with_folds", lambda data, cv, _: ((*data, np.arange(len(data.weight))), cv))
+    monkeypatch.setattr(
+        classifiers, "merge_with_folds", lambda data, folds: ((*data, np.arange(len(data.weight))), folds)
+    )
 
 
 @pytest.mark.usefixtures("in_given_order")

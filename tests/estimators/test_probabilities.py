@@ -146,6 +146,8 @@ def test_what_a_person_sees(drawn):
         assert "&lt;b&gt;trees&lt;/b&gt;" in html
         assert "<td><b>trees" not in html
         assert "AUC on noisy folds" in html
+    del chosen.cv_results_["points"]  # as in a model that an earlier version has saved
+    assert "<td>all</td>" in chosen._repr_html_()
     with config_context(display="text"):
         assert set(chosen._repr_mimebundle_()) == {"text/plain"}
 

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
+from symloss.estimators.base import TrainingData
+from symloss.estimators.credibility import credibility
 from symloss.estimators.repetitions import merge_repetitions
 
 
@@ -61,11 +64,11 @@ def test_sparse_points_are_merged_as_dense_ones(kind):
 @pytest.mark.parametrize(
     "classifier",
     [
-        BERClassifier("hinge", alpha=0.1, cv=2),
-        AUCClassifier("barrier_hinge", alpha=0.1, cv=2),
+        BERClassifier("hinge", alpha=0.1),
+        AUCClassifier("barrier_hinge", alpha=0.1),
         AUCClassifier("logistic", prune=0.2, threshold=0.0),
         BERClassifier(model="mlp", n_seeds=1, epochs=2, hidden_units=5, threshold=0.0),
-        AUCClassifierCV([("pruned", BERClassifier("squared", "gaussian_process", prune=0.1))], cv=2),
+        AUCClassifierCV([("pruned", BERClassifier("squared", "gaussian_process", prune=0.1))]),
     ],
     ids=["hinge", "barrier hinge", "pruned", "networks", "CV"],
 )
@@ -74,6 +77,26 @@ def test_estimators_take_weights_as_repetitions_to_the_last_digit(classifier):
     X = generator.normal(size=(60, 3)).round(1)
     y, weight = np.where(X[:, 0] + generator.normal(size=60) > 0, "yes", "no"), generator.integers(0, 4, 60)
     rows = generator.permutation(np.repeat(np.arange(60), weight))
-    classifier.set_params(random_state=0)
-    weighted = classifier.fit(X, y, weight).decision_function(X)
-    np.testing.assert_array_equal(classifier.fit(X[rows], y[rows]).decision_function(X), weighted)
+    halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    of_rows = [tuple(np.flatnonzero(np.isin(rows, part)) for part in fold) for fold in halves]
+    weighted = classifier.set_params(random_state=0, cv=halves).fit(X, y, weight).decision_function(X)
+    repeated = classifier.set_params(cv=of_rows).fit(X[rows], y[rows]).decision_function(X)
+    np.testing.assert_array_equal(repeated, weighted)
+
+
+@pytest.mark.parametrize("kind", [BERClassifier, AUCClassifierCV])
+@pytest.mark.parametrize("levels", [2, 10])
+def test_points_with_equal_features_and_different_labels(kind, levels):
+    """Of the same features, some labels are positive and some negative: held-out scores must not be turned around."""
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, levels, 600)[:, None].astype(float)
+    clean = X[:, 0] >= levels / 2
+    noisy = clean ^ (generator.random(600) < 0.3)
+    settings = {"candidates": [("trees", BERClassifier(model="trees")), ("linear", BERClassifier())]}
+    fitted = kind(random_state=0, **(settings if kind is AUCClassifierCV else {})).fit(X, noisy)
+    assert sl.metrics.balanced_accuracy(fitted.decision_function(X), clean) > 0.95
+    if kind is AUCClassifierCV:
+        assert fitted.corrupted_score_ > 0.6
+    scores = credibility(TrainingData(*merge_repetitions(X, noisy, np.ones(600))[:3]), 0).scores
+    merged = merge_repetitions(X, noisy, np.ones(600))
+    assert sl.metrics.auc(scores[merged.place], clean) > 0.95

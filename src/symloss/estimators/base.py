@@ -85,7 +85,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if value is not None:
                 setattr(self, name, value)
 
-    def seed(self) -> int:
+    def _seed(self) -> int:
         """Return a number that ``random_state`` gives: the same one every time, if that is a number."""
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from symloss.threads import one_thread
+
 Array = NDArray[np.float64]
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
 _FAR = 30.0  # in medians of the distance to the threshold: an outlier must not decide
@@ -27,6 +29,7 @@ class Calibration(NamedTuple):
     intercept: float
 
     @classmethod
+    @one_thread()
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weight: Array) -> Calibration:
         """Return the most likely curve through the share of the positive label at score 0; it never falls.
 

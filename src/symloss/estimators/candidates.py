@@ -16,10 +16,12 @@ from sklearn.utils.validation import has_fit_parameter
 from symloss.estimators.base import TrainingData
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.credibility import Credibility, credibility
+from symloss.estimators.folds import split
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
+_MOST_ROWS = 1000
 
 
 def shares(estimator: Any) -> bool:
@@ -30,7 +32,18 @@ def shares(estimator: Any) -> bool:
     >>> shares(BERClassifier()), shares(BERClassifier(prune=0.1))
     (False, True)
     """
-    return getattr(estimator, "prune", 0) > 0 or getattr(estimator, "model", None) == "gaussian_process"
+    return is_own(estimator) and (estimator.prune > 0 or estimator.model == "gaussian_process")
+
+
+def is_own(estimator: Any) -> bool:
+    """Return whether an estimator is one of ours.
+
+    Examples
+    --------
+    >>> is_own(BERClassifier())
+    True
+    """
+    return isinstance(estimator, (BERClassifier, AUCClassifier))
 
 
 def groups(estimators: Sequence[Any]) -> list[list[int]]:
@@ -57,15 +70,19 @@ def fit_together(estimators: Sequence[Any], X: Any, positive: NDArray[np.bool_],
     [0.1, 0.2]
     """
     data = TrainingData(X, positive, weight)
+    fitted = [clone(estimator) for estimator in estimators]
     known: dict[int, Credibility] = {}
-    fitted = []
-    for estimator in map(clone, estimators):
-        if isinstance(estimator, (BERClassifier, AUCClassifier)):
+    for estimator in fitted:
+        if is_own(estimator) and estimator.prune > 0 and isinstance(estimator.random_state, Integral):
+            seed = estimator._seed()
+            if seed not in known:
+                known[seed] = credibility(data, seed)
+    for estimator in fitted:
+        if is_own(estimator):
             _fit_own(estimator, data, known)
         else:
             with threads_of(estimator):
                 _fit_other(estimator, data)
-        fitted.append(estimator)
     return fitted
 
 
@@ -126,16 +143,11 @@ def threads_of(estimator: Any) -> AbstractContextManager[None]:
 
 
 def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known: dict[int, Credibility]) -> None:
-    estimator.check_parameters()
+    estimator._check_parameters()
     estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
-    if not shares(estimator) or not isinstance(estimator.random_state, Integral):
-        estimator.fit_points(data, estimator.cv)
-        return
-    seed = estimator.seed()
-    if seed not in known:
-        known[seed] = credibility(data, seed)
-    start = known[seed].process if estimator.model == "gaussian_process" else None
-    estimator.fit_points(data, estimator.cv, start, known[seed])
+    of_seed = known.get(estimator._seed()) if isinstance(estimator.random_state, Integral) else None
+    folds = split(estimator.cv, *data, estimator._seed()) if estimator._needs_folds() else []
+    estimator._fit_points(data, folds, known=of_seed if shares(estimator) else None)
 
 
 def _fit_other(estimator: Any, data: TrainingData) -> None:
@@ -143,8 +155,14 @@ def _fit_other(estimator: Any, data: TrainingData) -> None:
     X, positive, weight = data
     if (weight == 1).all():
         estimator.fit(X, positive)
-    elif has_fit_parameter(estimator, "sample_weight") or (weight % 1 > 0).any():
+    elif has_fit_parameter(estimator, "sample_weight"):
         estimator.fit(X, positive, sample_weight=weight)
+    elif (weight % 1 > 0).any() or weight.sum() > _MOST_ROWS * len(weight):
+        raise ValueError(
+            f"{type(estimator).__name__} takes no sample_weight: expected weights that are whole numbers, of which it "
+            f"gets as many rows, at most {_MOST_ROWS} per point in the mean; got a sum of {weight.sum():g} over "
+            f"{len(weight)} points"
+        )
     else:
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         estimator.fit(X[rows], positive[rows])

@@ -20,7 +20,7 @@ from symloss.estimators.credibility import Credibility, credibility, credible
 from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AND_TRAINING, fill_docstring
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
-from symloss.estimators.folds import out_of_fold, split
+from symloss.estimators.folds import Folds, out_of_fold, split
 from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.repetitions import merge_with_folds
@@ -90,18 +90,18 @@ class _Classifier(BinaryClassifier):
         X is an array, a sparse matrix (linear models and trees), or a pandas or polars DataFrame, whose columns may
         hold text and categories. Values may be missing, except in a sparse matrix.
         """
-        self.check_parameters()
+        self._check_parameters()
         self._forget()
         start = getattr(self, "scorer_", None) if self.warm_start else None
         if start is not None and not isinstance(start, family_of(self.model).scorer):
             raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
         data = self._training(X, y, sample_weight, reset=start is None)
-        # Folds that a user gives as rows are needed only where a threshold is chosen.
-        merged, cv = merge_with_folds(data, self.cv if self.threshold == "auto" else 5, self.seed())
-        return self.fit_points(TrainingData(*merged[:3]), cv, start)
+        folds = split(self.cv, *data, self._seed()) if self._needs_folds() else []
+        merged, folds = merge_with_folds(data, folds)
+        return self._fit_points(TrainingData(*merged[:3]), folds, start)
 
-    def fit_points(
-        self, data: TrainingData, cv: Any, start: Scorer | None = None, known: Credibility | None = None
+    def _fit_points(
+        self, data: TrainingData, folds: Folds, start: Scorer | None = None, known: Credibility | None = None
     ) -> Self:
         """Fit to points that have been checked and merged; the CV forms fit their candidates so.
 
@@ -109,23 +109,25 @@ class _Classifier(BinaryClassifier):
         ----------
         data : TrainingData
             The points; ``classes_`` and the number of features are set already.
-        cv : int or list of folds
-            The folds of these points that the threshold is chosen on.
+        folds : list of (training rows, test rows)
+            The folds of these points that the threshold is chosen on, if one is.
         start : Scorer, optional
             The model that a warm start continues from.
         known : Credibility, optional
             How credible the labels are, if this is known already.
         """
-        seed = self.seed()
+        seed = self._seed()
         used = data.used()
+        if known is None and self.prune > 0:
+            known = credibility(used, seed)
         kept = None if start is None else self._imputation()
-        imputation = kept or self._fit_imputation(used, with_indicators=start is None or not self.warm_start)
+        imputation = kept or self._fit_imputation(used, with_indicators=start is None)
         self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start, known)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
         self.class_prior_ /= self.class_prior_.sum()
-        self.threshold_ = self._choose_threshold(data, cv, seed)
+        self.threshold_ = self._choose_threshold(data, folds, seed)
         return self
 
     def to_module(self) -> nn.Module:
@@ -138,7 +140,7 @@ class _Classifier(BinaryClassifier):
         check_is_fitted(self, "threshold_")
         return as_module(self.scorer_, self.threshold_, self._imputation())
 
-    def check_parameters(self) -> None:
+    def _check_parameters(self) -> None:
         """Raise ValueError if a parameter is not what it must be."""
         if self.model not in tuple(FAMILIES) and not callable(self.model):
             raise ValueError(
@@ -163,27 +165,33 @@ class _Classifier(BinaryClassifier):
     def _fit_scorer(
         self, data: TrainingData, seed: int, start: Scorer | None = None, known: Credibility | None = None
     ) -> Scorer:
-        if self.prune > 0:
-            data = credible(data, (known or credibility(data, seed)).scores, self.prune)
         family = family_of(self.model)
+        if known is not None:
+            if start is None and known.process is not None and known.process_is_of(self.model, self.n_landmarks):
+                start = known.process  # its length need not be found again
+            data = credible(data, known.scores, self.prune)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)
 
-    def _choose_threshold(self, data: TrainingData, cv: Any, seed: int) -> float:
-        if self.threshold != "auto":
-            return float(self.threshold)
-        if family_of(self.model).threshold_is_zero or hasattr(self, "predict_proba"):
-            return 0.0  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
+    def _needs_folds(self) -> bool:
+        """Return whether a threshold is chosen; otherwise eta is 1/2 at 0, if both classes are equally frequent."""
+        return self.threshold == "auto" and not (
+            family_of(self.model).threshold_is_zero or hasattr(self, "predict_proba")
+        )
 
+    def _choose_threshold(self, data: TrainingData, folds: Folds, seed: int) -> float:
+        if not self._needs_folds():
+            return 0.0 if self.threshold == "auto" else float(self.threshold)
         any_missing = has_missing(data.X)  # if not, a fold needs no medians
 
         def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
             training = data.rows(rows)
+            known = credibility(training, seed) if self.prune > 0 else None
             imputation = self._fit_imputation(training) if any_missing else None
-            scorer = self._fit_scorer(_complete(training, imputation), seed)
+            scorer = self._fit_scorer(_complete(training, imputation), seed, None, known)
             return scorer.scores(points if imputation is None else imputation.transform(points))
 
-        scores = out_of_fold(scores_of, data.X, split(cv, *data, seed))
+        scores = out_of_fold(scores_of, data.X, folds)
         held_out = ~np.isnan(scores)
         return choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
 

@@ -7,22 +7,26 @@ process, whose leave-one-out scores do not either.
 
 from __future__ import annotations
 
-import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.tree import ExtraTreeRegressor
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.forest import balanced_weight, forest_parameters
+from symloss.estimators.forest import balanced_weight
 from symloss.estimators.gaussian_process import GaussianProcessScores, fit_gaussian_process
 from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _TREES = 150
-_LEAF = 20
+_LEAF = 20  # large leaves: the scores must not follow wrong labels
+_INSIDE = 1 - np.exp(-1)  # the share of points in the bag of a tree, as in a bootstrap
+_POINTS_OF_A_TREE = 50_000
+_MOST_REPETITIONS = 1000  # as many as tell in what share of the bags a point is
+_LARGE = 1e38
 _LANDMARKS = 300
 _LEAST_GAIN = 1e-3  # so that one of the two decides where neither is better than chance
 
@@ -35,6 +39,10 @@ class Credibility(NamedTuple):
 
     scores: Array
     process: GaussianProcessScores | None
+
+    def process_is_of(self, model: Any, n_landmarks: int) -> bool:
+        """Return whether a classifier with these parameters fits the same process."""
+        return model == "gaussian_process" and n_landmarks == _LANDMARKS
 
 
 def credibility(data: TrainingData, seed: int) -> Credibility:
@@ -80,19 +88,46 @@ def credible(data: TrainingData, scores: Array, share: float) -> TrainingData:
         rows = np.flatnonzero(of_class)
         worst_first = rows[np.argsort(sign * scores[rows], kind="stable")]
         left_out = np.cumsum(data.weight[worst_first]) <= share * data.weight[rows].sum()
+        left_out[-1] = False  # the class stays
         kept[worst_first[left_out]] = False
     return data.rows(np.flatnonzero(kept))
 
 
+@one_thread()
 def _out_of_bag(data: TrainingData, seed: int) -> Array:
-    parameters = {**forest_parameters(data.weight, _TREES, _LEAF), "bootstrap": True, "oob_score": True}
-    forest = ExtraTreesRegressor(**parameters, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a point that no tree has left out: its score is 0
-        forest.fit(
-            data.X, np.where(data.positive, 1.0, -1.0), sample_weight=balanced_weight(data.positive, data.weight)
-        )
-    return np.asarray(forest.oob_prediction_)
+    """Return the mean score of each point by trees that were grown without it; 0 if none was.
+
+    A point of weight k is k repetitions, each of which a tree is grown with or without: scikit-learn's own bags draw
+    points by their weights, so that a point of a rare class would be in all of them.
+    """
+    X = _in_float32(data.X)
+    y, weight = np.where(data.positive, 1.0, -1.0), balanced_weight(data.positive, data.weight)
+    repetitions = np.clip(np.rint(data.weight), 1, _MOST_REPETITIONS).astype(np.int64)
+    generator = np.random.default_rng(seed)
+    total, count = np.zeros(len(y)), np.zeros(len(y))
+    for _ in range(_TREES):
+        inside = generator.binomial(repetitions, _INSIDE * min(1.0, _POINTS_OF_A_TREE / len(y)))
+        rows, outside = np.flatnonzero(inside), np.flatnonzero(inside < repetitions)
+        if not len(rows) or not len(outside):
+            continue
+        in_bag = weight[rows] * inside[rows] / repetitions[rows]
+        tree = ExtraTreeRegressor(
+            max_features="sqrt",
+            min_weight_fraction_leaf=min(_LEAF / inside.sum(), 0.5),
+            random_state=int(generator.integers(2**31)),
+        ).fit(X[rows], y[rows], sample_weight=in_bag)
+        left_out = (repetitions - inside)[outside]
+        total[outside] += left_out * tree.predict(X[outside])
+        count[outside] += left_out
+    return np.divide(total, count, out=np.zeros(len(y)), where=count > 0)
+
+
+def _in_float32(X: Any) -> Any:
+    """Return the features as trees take them; columns with larger values than float32 has are divided."""
+    if hasattr(X, "tocsr"):
+        return X.astype(np.float32)
+    largest = np.nanmax(np.abs(X), axis=0, initial=0.0)
+    return (X / np.where(largest > _LARGE, largest, 1.0)).astype(np.float32)
 
 
 def _gain(scores: Array, data: TrainingData) -> float:

@@ -135,9 +135,8 @@ temperature : float, default=0.7
     standard error of this difference. Weights below 3% of that of the best are set to 0. Before they are averaged, the
     scores of each candidate are divided by the standard deviation of its out-of-fold scores.
 cv : int, splitter or iterable, default=5
-    The folds that candidates are scored on. With a number of folds, all candidates are scored on 3,000 points first if
-    there are more than 6,000, and only the best ones on all points; points with equal features and labels are in the
-    same fold.
+    The folds that candidates are scored on. If there are more than 6,000 points, all candidates are scored on 3,000
+    points first, and only the best ones on all points.
 pi : float, default=None
     The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it gives
     ``clean_score_``.

@@ -101,14 +101,15 @@ def forest_parameters(weight: Array, n_estimators: int, min_samples_leaf: int) -
     >>> f"{forest_parameters(np.ones(100), 10, 20)['min_weight_fraction_leaf']:.3f}"
     '0.200'
     """
-    part = {"bootstrap": True, "max_samples": _POINTS_OF_A_TREE} if len(weight) > _POINTS_OF_A_TREE else {}
+    many = len(weight) > _POINTS_OF_A_TREE
     points_of_a_tree = weight.sum() * min(1.0, _POINTS_OF_A_TREE / len(weight))
     return {
         "n_estimators": n_estimators,
         # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
         "min_weight_fraction_leaf": min((1 - 1e-9) * min_samples_leaf / points_of_a_tree, 0.5),
         "max_features": "sqrt",
-        **part,
+        "bootstrap": many,
+        "max_samples": _POINTS_OF_A_TREE if many else None,
     }
 
 
@@ -120,9 +121,10 @@ def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
 
     Examples
     --------
-    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 2.0]))
-    array([3., 1., 2.])
+    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 1.0]))
+    array([2., 1., 1.])
     """
+    weight = weight / 2.0 ** np.floor(np.log2(weight.max()))  # by a power of two: all digits stay
     return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.metrics.pairwise import euclidean_distances
+from scipy.spatial.distance import cdist
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
@@ -23,7 +23,7 @@ from symloss.threads import one_thread
 Array = NDArray[np.float64]
 _LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
 _NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process
-_CHOSEN_ON = 4000  # at most so many rows decide on length and noise
+_CHOSEN_ON = 4000  # at most so many rows decide on length and noise, as many of either class as possible
 _LARGEST_LEVERAGE = 0.999  # a point without which the model has no say has no score of its own
 _JITTER = 1e-10  # added to the diagonal of the kernel, so that rounding leaves it positive definite
 
@@ -50,7 +50,7 @@ class GaussianProcessScores(NamedTuple):
         return np.concatenate(parts)
 
     def _kernel(self, X: Array) -> Array:
-        return np.asarray(np.exp(-euclidean_distances(self.standard.transform(X), self.landmarks) / self.length))
+        return np.asarray(np.exp(-cdist(self.standard.transform(X), self.landmarks) / self.length))
 
 
 class _Ridge(NamedTuple):
@@ -81,7 +81,7 @@ class _Ridge(NamedTuple):
         """Return the marginal likelihood of the labels, with the variance of the process that makes it largest."""
         n = data.precision.sum()
         explained = np.sum(self.projected**2 / (self.eigenvalues + noise))
-        variance = (data.precision @ data.y**2 - explained) / (noise * n)
+        variance = max((data.precision @ data.y**2 - explained) / (noise * n), np.finfo(np.float64).tiny)
         log_determinant = np.log(self.eigenvalues + noise).sum() + (n - len(self.eigenvalues)) * np.log(noise)
         return float(-0.5 * (n * np.log(variance) + log_determinant))
 
@@ -110,7 +110,7 @@ def fit_gaussian_process(
     seed: int,
     start: GaussianProcessScores | None = None,
 ) -> tuple[GaussianProcessScores, Array]:
-    """Fit labels +1 and -1; return the model, and the score of each training point by a model without this point.
+    """Fit labels +1 and -1; return the model, and the score of each training point by a model without this label.
 
     Both classes have the same total weight, so that the mean of the labels is 0.
 
@@ -121,7 +121,7 @@ def fit_gaussian_process(
     positive : array of n bool
         Whether each label is the positive one.
     weight : array of n weights
-        Weight k counts as k repetitions; without a point means without all of them.
+        Weight k counts as k repetitions, of which one is left out.
     n_landmarks : int
         The largest number of landmarks, which are points drawn by their weights.
     seed : int
@@ -145,12 +145,21 @@ def fit_gaussian_process(
         standard, landmarks = start.standard, start.landmarks
     balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
     data = _Labeled(standard.transform(X), np.where(positive, 1.0, -1.0), balance * weight)
-    between = euclidean_distances(landmarks)
+    between = cdist(landmarks, landmarks)
     lengths = [start.length] if start is not None else [length * _median(between) for length in _LENGTHS]
-    length, noise = _most_likely(data.some(generator.permutation(len(X))[:_CHOSEN_ON]), landmarks, between, lengths)
+    length, noise = _most_likely(data.some(_some_rows(positive, generator)), landmarks, between, lengths)
     ridge = _Ridge.fit(data, landmarks, between, length)
     model = GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise))
-    return model, _left_out(ridge, data, landmarks, length, noise)
+    return model, _left_out(ridge, data, balance * np.minimum(weight, 1.0), landmarks, length, noise)
+
+
+def _some_rows(positive: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows that decide on length and noise."""
+    if len(positive) <= _CHOSEN_ON:
+        return np.arange(len(positive))
+    rows = [generator.permutation(np.flatnonzero(of)) for of in (positive, ~positive)]
+    fewer = min(*map(len, rows), _CHOSEN_ON // 2)
+    return np.concatenate([of[: max(_CHOSEN_ON - fewer, fewer) if len(of) > fewer else fewer] for of in rows])
 
 
 def _median(between: Array) -> float:
@@ -170,12 +179,15 @@ def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: list
     return found
 
 
-def _left_out(ridge: _Ridge, data: _Labeled, landmarks: Array, length: float, noise: float) -> Array:
-    """Return the score of each point by the model without it, from the diagonal h of the hat matrix."""
+def _left_out(ridge: _Ridge, data: _Labeled, one: Array, landmarks: Array, length: float, noise: float) -> Array:
+    """Return the score of each point by the model without one repetition of it, from the diagonal h of the hat matrix.
+
+    ``one`` is how much one repetition counts.
+    """
     coefficients = ridge.coefficients(noise)
     parts = []
     for F, rows in _feature_blocks(data.points, landmarks, length, ridge.root):
-        h = data.precision[rows] * ((F @ ridge.vectors) ** 2 @ (1 / (ridge.eigenvalues + noise)))
+        h = one[rows] * ((F @ ridge.vectors) ** 2 @ (1 / (ridge.eigenvalues + noise)))
         parts.append((F @ coefficients - h * data.y[rows]) / (1 - np.minimum(h, _LARGEST_LEVERAGE)))
     return np.concatenate(parts)
 
@@ -183,7 +195,7 @@ def _left_out(ridge: _Ridge, data: _Labeled, landmarks: Array, length: float, no
 def _feature_blocks(points: Array, landmarks: Array, length: float, root: Array) -> Iterator[tuple[Array, slice]]:
     """Yield the features of some rows at a time, and these rows."""
     for rows in blocks(len(points), len(landmarks)):
-        yield np.exp(-euclidean_distances(points[rows], landmarks) / length) @ root, rows
+        yield np.exp(-cdist(points[rows], landmarks) / length) @ root, rows
 
 
 def _fit(

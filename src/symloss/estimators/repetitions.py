@@ -1,22 +1,21 @@
 """Merge equal training points: k points with the same features and label become one point of weight k.
 
-So weight k counts as k repetitions, for every model and to the last digit, and no fold separates two equal points.
-The merged points are in an order that depends on them alone: how the rows of a table are sorted does not matter.
+So weight k counts as k repetitions, for every model and to the last digit, given the same folds. The merged points are
+in an order that depends on them alone.
 """
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.folds import split
+from symloss.estimators.folds import Folds
 
 Array = NDArray[np.float64]
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # so that the number of a row is not a sum of its parts alone
 _BLOCK = 2**16  # how many rows are hashed at a time, so that no second copy of the features is made
 
 
@@ -38,31 +37,26 @@ class Merged(NamedTuple):
     place: NDArray[np.intp]
 
 
-def merge_with_folds(data: TrainingData, cv: Any, seed: int) -> tuple[Merged, Any]:
-    """Return the merged points, and folds of them.
+def merge_with_folds(data: TrainingData, folds: Folds) -> tuple[Merged, Folds]:
+    """Return the merged points, and the folds of them; points that are not in the same folds stay apart.
 
-    If ``cv`` is a number, it stays one: the merged points can be split. If it names rows, points that are not in the
-    same folds stay apart, and the folds of the merged points are returned.
+    If points of all folds were merged, a point could be held out together with all its repetitions, while points with
+    the same features and the other label would stay in the training part: the folds would teach the opposite.
 
     Examples
     --------
     >>> data = TrainingData(np.ones((8, 1)), np.arange(8) % 2 == 0, np.ones(8))
-    >>> merge_with_folds(data, 5, 0)[0].weight
-    array([4., 4.])
     >>> halves = [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))]
-    >>> merge_with_folds(data, halves, 0)[0].weight
+    >>> merge_with_folds(data, halves)[0].weight
     array([2., 2., 2., 2.])
     """
-    if isinstance(cv, Integral):
-        return merge_repetitions(*data), cv
-    folds = split(cv, *data, seed)
     generator = np.random.default_rng(0)
     apart = np.zeros(len(data.weight), np.uint64)
     for parts in folds:
         for rows, mark in zip(parts, generator.integers(2**63, size=2, dtype=np.uint64), strict=True):
             apart[rows] += mark
     merged = merge_repetitions(*data, apart)
-    return merged, [tuple(np.unique(merged.place[rows]) for rows in parts) for parts in folds]
+    return merged, [(np.unique(merged.place[train]), np.unique(merged.place[test])) for train, test in folds]
 
 
 def merge_repetitions(
@@ -82,6 +76,9 @@ def merge_repetitions(
         Rows with different numbers are not merged.
     """
     n, used = len(weight), np.flatnonzero(weight > 0)
+    if hasattr(X, "indptr") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     if len(used) < n:
         X, positive, weight = X[used], positive[used], weight[used]
     marks = np.zeros(1, np.uint64) if apart is None else apart[used]
@@ -95,7 +92,8 @@ def merge_repetitions(
     first = order[is_new]
     place = np.full(n, -1, np.intp)
     place[used] = of_used
-    return Merged(X[first], positive[first], np.bincount(of_used, weight).astype(np.float64), place)
+    added = np.lexsort((weight, of_used))  # sums of fractions depend on the order
+    return Merged(X[first], positive[first], np.bincount(of_used[added], weight[added]).astype(np.float64), place)
 
 
 def _hashes(X: Any) -> NDArray[np.uint64]:

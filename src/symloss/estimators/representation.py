@@ -34,7 +34,7 @@ def candidates_table(results: Mapping[str, Any], score: str) -> str:
         cells = (
             escape(str(results["candidate"][k])),
             shown,
-            f"{results['points'][k]:,}",
+            f"{results['points'][k]:,}" if "points" in results else "all",  # an earlier version scored on all points
             f"{results['weight'][k]:.0%}",
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")

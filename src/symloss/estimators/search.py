@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import Candidates, groups, score_together
-from symloss.estimators.folds import Folds, check_test_folds, split
+from symloss.estimators.folds import Folds, check_test_folds
 from symloss.estimators.judging import Judge
 from symloss.estimators.weighting import weights_of_average
 from symloss.threads import one_thread
@@ -70,7 +69,7 @@ class Search:
     temperature : float
         How evenly the weights are spread: see ``weights_of_average``.
     clock : Clock
-        When it leaves no room, no more candidates are scored; the first one always is.
+        When it leaves no room, no more candidates are scored; on each part, one always is.
     run : Run
         How tasks are run.
 
@@ -95,17 +94,16 @@ class Search:
         self.weights = np.zeros(len(candidates))
         self.scores: dict[int, Array] = {}
 
-    def over(self, data: TrainingData, cv: Any, seed: int) -> None:
-        """Score the candidates on folds of points; ``cv`` and ``seed`` are those of ``folds.split``."""
-        left = list(range(len(self._candidates)))
-        for rows, most in _parts(data, cv, seed):
-            part = data if rows is None else data.rows(rows)
-            folds = split(cv, *part, seed)
-            check_test_folds(folds, part.positive)
-            stage = "Scoring candidates on folds" + ("" if rows is None else f" of {len(rows):,} points")
-            chosen = left if most is None else self._best(most)
-            self.scores = self._out_of_fold(self._affordable(chosen, len(part.weight)), part, folds, stage)
-            self._weigh(part, folds)
+    def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
+        """Score the candidates on folds of points; the seed is that of drawing parts of them."""
+        check_test_folds(folds, data.positive)
+        for part, most in _parts(data, folds, seed):
+            stage = "Scoring candidates on folds"
+            if len(part.data.weight) < len(data.weight):
+                stage += f" of {len(part.data.weight):,} points"
+            chosen = list(range(len(self._candidates))) if most is None else self._best(most)
+            self.scores = self._out_of_fold(self._affordable(chosen, len(part.data.weight)), *part, stage)
+            self._weigh(*part)
 
     def _best(self, most: int) -> list[int]:
         """Return the candidates with the best scores on the last part: first the best one of every family.
@@ -189,18 +187,35 @@ def _family(estimator: Any) -> tuple[str, str]:
     return type(estimator).__name__, model if isinstance(model, str) else type(model).__name__
 
 
-def _parts(data: TrainingData, cv: Any, seed: int) -> Iterator[tuple[Rows | None, int | None]]:
-    """Yield the rows of ever larger parts, and how many candidates are scored on each, at most; None stands for all."""
+class _Part(NamedTuple):
+    data: TrainingData
+    folds: Folds
+
+
+def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[_Part, int | None]]:
+    """Yield ever larger parts of the points, and how many candidates are scored on each, at most; None means all."""
     n, size, most = len(data.weight), _FIRST_PART, None
-    if n > _ALL_AT_ONCE and isinstance(cv, Integral):
+    if n > _ALL_AT_ONCE:
         generator = np.random.default_rng(seed)
         classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
         while size * _GROWTH <= n or size == _FIRST_PART:
-            yield np.sort(np.concatenate([rows[: size // 2] for rows in classes])), most
+            rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
+            part = _Part(data.rows(rows), [(_places(train, rows), _places(test, rows)) for train, test in folds])
+            if not all(_has_both(part.data.positive[of]) for fold in part.folds for of in fold):
+                break  # folds of few points may lack a class in a part
+            yield part, most
             most, size = _most(size * _GROWTH), size * _GROWTH
-        yield None, _most(n)
-    else:
-        yield None, None
+        most = None if most is None else _most(n)
+    yield _Part(data, folds), most
+
+
+def _places(rows: Rows, of: Rows) -> Rows:
+    """Return the places of rows among others, which are sorted; rows that are not there are left out."""
+    return np.flatnonzero(np.isin(of, rows))
+
+
+def _has_both(positive: NDArray[np.bool_]) -> bool:
+    return bool(positive.any() and not positive.all())
 
 
 def _most(n: int) -> int:

@@ -110,15 +110,15 @@ class _ClassifierCV(BinaryClassifier):
         self._forget()
         self._check_parameters()
         clock = Clock(self.time_limit)
-        given, seed = self._training(X, y, sample_weight), self.seed()
+        given, seed = self._training(X, y, sample_weight), self._seed()
         smaller = min(np.count_nonzero(given.weight[of] > 0) for of in (given.positive, ~given.positive))
         if smaller < 2:
             raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
-        (*points, place), cv = merge_with_folds(given, self.cv, seed)
+        (*points, place), folds = merge_with_folds(given, split(self.cv, *given, seed))
         data = TrainingData(*points)
         candidates = self._pool(data, seed)
         search = Search(candidates, self._judge, self.temperature, clock, self._run)
-        search.over(data, cv, seed)
+        search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
         fitted = self._fit_best([candidates[c] for c in best], data)
@@ -189,13 +189,13 @@ class _ClassifierCV(BinaryClassifier):
                 "permutation_importance shuffles the columns of an array or a data frame, got a sparse matrix"
             )
         check_count("n_repeats", n_repeats)
-        seed = self.seed()
-        folds = split(self.cv, *data, seed)
+        seed = self._seed()
+        (*points, _), folds = merge_with_folds(data, split(self.cv, *data, seed))
         members = [[clone(member.estimator) for member in self.members_],
                    np.array([[member.weight, member.mean, member.scale] for member in self.members_])]  # fmt: skip
         names, columns = self._columns(data.X.shape[1])
         settings = [self.threshold_, columns, self._judge.score, n_repeats]
-        tasks = [(*members, *data, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
+        tasks = [(*members, *points, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
         fits = [[f"fold {k}"] for k in range(len(folds))]
         falls = np.concatenate(self._run("Shuffling columns", falls_of_fold, fits, tasks, 0, len(folds)), 1)
         return Bunch(columns=names, importances=falls, importances_mean=falls.mean(1), importances_std=falls.std(1))
@@ -327,9 +327,10 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
     held_out = ~np.isnan(scores)
-    mean = np.average(scores[held_out], weights=data.weight[held_out])
-    variance = np.average((scores[held_out] - mean) ** 2, weights=data.weight[held_out])
-    return float(mean), float(np.sqrt(variance)) or 1.0
+    unit = float(np.abs(scores[held_out]).max()) or 1.0  # squares of large scores would overflow
+    mean = np.average(scores[held_out] / unit, weights=data.weight[held_out])
+    variance = np.average((scores[held_out] / unit - mean) ** 2, weights=data.weight[held_out])
+    return float(mean) * unit, float(np.sqrt(variance)) * unit or 1.0
 
 
 @fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="balanced accuracy")
