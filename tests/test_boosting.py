@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 import xgboost
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import symloss as sl
-from symloss.boosting.curvature import largest_curvature
+from symloss.boosting.curvature import largest_curvature, score_limit
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Piecewise
 
@@ -90,14 +90,16 @@ def test_gradient_against_finite_differences(loss, risk):
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.1, 1, 10]), length=st.sampled_from([0.01, 0.3, 1, 10]))
+@example(seed=70_000, scale=10, length=0.01)  # a score beyond the limit of the exponential loss
 def test_the_quadratic_lies_above_the_risk(loss, risk, seed, scale, length):
     scores, y, _ = problem(24, seed, scale)
     generator = np.random.default_rng(seed)
     step = length * generator.choice([-1, 0, 1, generator.normal()], size=24)
     if seed % 3 == 0:  # the direction in which the factor 2 is reached
         step = length * np.where(y == 1, 1.0, -1.0)
-    if isinstance(loss, sl.Exponential):  # whose bound is for the steps that leaves take
+    if isinstance(loss, sl.Exponential):  # whose bound is for the steps that leaves take, and for scores below a limit
         step = np.clip(step, -0.5, 0.5) if risk == "auc" else np.clip(step, -1, 1)
+        scores = np.clip(scores, 1 - score_limit(loss), score_limit(loss) - 1)
     scores, step = (torch.from_numpy(part).float().double() for part in (scores, step))
     gradient, curvature = objective_of(loss, risk)(y, scores)
     assert (curvature > 0).all()
