@@ -81,8 +81,8 @@ def test_the_scores_are_those_of_features_completed_by_hand(data, new, completed
     X, y = data
     found = kind(model=model, **FAST).fit(X, y)
     expected = kind(model=model, **FAST).fit(completed[0], y)
-    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(completed[0]))
-    np.testing.assert_array_equal(found.decision_function(new), expected.decision_function(completed[1]))
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(completed[0]), rtol=1e-9)
+    np.testing.assert_allclose(found.decision_function(new), expected.decision_function(completed[1]), rtol=1e-9)
     assert found.indicators_.tolist() == [1, 2]
     assert found.n_features_in_ == 5
 
@@ -93,7 +93,7 @@ def test_a_module_with_fixed_inputs_gets_medians_alone(data, completed):
     module = network(5)
     found = BERClassifier(model=module, **FAST).fit(X, y)
     expected = BERClassifier(model=module, **FAST).fit(completed[0][:, :5], y)
-    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(completed[0][:, :5]))
+    np.testing.assert_allclose(found.decision_function(X), expected.decision_function(completed[0][:, :5]), rtol=1e-9)
     assert len(found.indicators_) == 0
 
 
@@ -101,7 +101,7 @@ def test_a_module_with_fixed_inputs_gets_medians_alone(data, completed):
 def test_probabilities(data, new, completed):
     found = BERClassifier("logistic").fit(*data).predict_proba(new)
     expected = BERClassifier("logistic").fit(completed[0], data[1]).predict_proba(completed[1])
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -192,10 +192,11 @@ def test_values_that_are_missing_only_in_new_points(data, new, model, tmp_path):
     medians = np.median(X, 0)
     points = new[:, [0, 3]]
     expected = fitted.decision_function(np.where(np.isnan(points), medians, points))
-    np.testing.assert_array_equal(fitted.decision_function(points), expected)
+    found = fitted.decision_function(points)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
     save(fitted, tmp_path / "model")
     again = load(tmp_path / "model", None if isinstance(model, str) else model)
-    np.testing.assert_array_equal(again.decision_function(points), expected)
+    np.testing.assert_allclose(again.decision_function(points), found, rtol=1e-9)
     one = X.copy()
     one[0, 1] = np.nan
     assert np.isfinite(cross_val_score(AUCClassifier(model=model, **FAST), one, y, cv=3, error_score="raise")).all()
