@@ -95,6 +95,8 @@ def test_wrong_shares_are_named_and_probabilities_are_not_given(flipped):
     X, y, _ = flipped
     with pytest.raises(ValueError, match="prune must be at least 0 and below 1, got 1"):
         BERClassifier(prune=1.0).fit(X, y)
+    with pytest.raises(ValueError, match=r"prune must be at least 0 and below 1, got '0\.1'"):
+        BERClassifier(prune="0.1").fit(X, y)
     assert hasattr(BERClassifier("logistic"), "predict_proba")
     assert not hasattr(BERClassifier("logistic", prune=0.1), "predict_proba")
 

@@ -70,7 +70,7 @@ def small_pool(monkeypatch):
 
     monkeypatch.setattr(selection, "default_candidates", small)
     monkeypatch.setattr(credibility, "_TREES", 5)
-    monkeypatch.setattr(credibility, "_LANDMARKS", 20)
+    monkeypatch.setattr(credibility, "LANDMARKS", 20)
 
 
 @pytest.mark.usefixtures("small_pool")

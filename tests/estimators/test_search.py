@@ -114,6 +114,8 @@ def test_a_time_limit_keeps_the_best_so_far():
     np.testing.assert_array_equal(everything.decision_function(X), unlimited.decision_function(X))
     with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0 or None, got 0"):
         AUCClassifierCV(POOL, time_limit=0).fit(X, y)
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds above 0 or None, got '60'"):
+        AUCClassifierCV(POOL, time_limit="60").fit(X, y)
 
 
 def test_candidates_that_take_no_weights_get_repetitions():

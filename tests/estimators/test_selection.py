@@ -306,7 +306,7 @@ def test_wrong_parameters_are_named(noisy):
         AUCClassifierCV([]).fit(X, y)
     with pytest.raises(ValueError, match="different names, got a, a"):
         AUCClassifierCV([("a", GaussianNB()), ("a", GaussianNB())]).fit(X, y)
-    with pytest.raises(ValueError, match="temperature must be at least 0"):
+    with pytest.raises(ValueError, match="temperature must be a number of at least 0"):
         AUCClassifierCV(temperature=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
         AUCClassifierCV([("logistic", LogisticRegression())]).fit(X, np.arange(len(X)) % 3)

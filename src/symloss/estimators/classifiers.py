@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.credibility import Credibility, credibility, credible
+from symloss.estimators.credibility import LANDMARKS, Credibility, credibility, credible
 from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AND_TRAINING, fill_docstring
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
@@ -154,7 +154,8 @@ class _Classifier(BinaryClassifier):
             for name, check in family.parameters.items():
                 if check is not None:
                     check(name, getattr(self, name))
-        if not 0 <= self.prune < 1:
+        prune: Any = self.prune
+        if not isinstance(prune, Real) or not 0 <= float(prune) < 1:
             raise ValueError(f"prune must be at least 0 and below 1, got {self.prune!r}")
         if self._loss().name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
@@ -167,7 +168,7 @@ class _Classifier(BinaryClassifier):
     ) -> Scorer:
         family = family_of(self.model)
         if known is not None:
-            if start is None and known.process is not None and known.process_is_of(self.model, self.n_landmarks):
+            if start is None and self.model == "gaussian_process" and self.n_landmarks == LANDMARKS:
                 start = known.process  # its length need not be found again
             data = credible(data, known.scores, self.prune)
         parameters = {name: getattr(self, name) for name in family.parameters}

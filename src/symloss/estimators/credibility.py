@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.tree import ExtraTreeRegressor
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.forest import balanced_weight
+from symloss.estimators.forest import POINTS_OF_A_TREE, balanced_weight
 from symloss.estimators.gaussian_process import GaussianProcessScores, fit_gaussian_process
 from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
@@ -24,10 +24,9 @@ Array = NDArray[np.float64]
 _TREES = 150
 _LEAF = 20  # large leaves: the scores must not follow wrong labels
 _INSIDE = 1 - np.exp(-1)  # the share of points in the bag of a tree, as in a bootstrap
-_POINTS_OF_A_TREE = 50_000
 _MOST_REPETITIONS = 1000  # as many as tell in what share of the bags a point is
 _LARGE = 1e38
-_LANDMARKS = 300
+LANDMARKS = 300  # of the Gaussian process
 _LEAST_GAIN = 1e-3  # so that one of the two decides where neither is better than chance
 
 
@@ -39,10 +38,6 @@ class Credibility(NamedTuple):
 
     scores: Array
     process: GaussianProcessScores | None
-
-    def process_is_of(self, model: Any, n_landmarks: int) -> bool:
-        """Return whether a classifier with these parameters fits the same process."""
-        return model == "gaussian_process" and n_landmarks == _LANDMARKS
 
 
 def credibility(data: TrainingData, seed: int) -> Credibility:
@@ -68,7 +63,7 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     if hasattr(data.X, "tocsr"):
         return Credibility(out_of_bag, None)
     complete = Imputation.fit(data.X, data.weight).transform(data.X)
-    process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=_LANDMARKS, seed=seed)
+    process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=LANDMARKS, seed=seed)
     both = (out_of_bag, left_out)
     scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in both)
     return Credibility(np.asarray(scores), process)
@@ -106,7 +101,7 @@ def _out_of_bag(data: TrainingData, seed: int) -> Array:
     generator = np.random.default_rng(seed)
     total, count = np.zeros(len(y)), np.zeros(len(y))
     for _ in range(_TREES):
-        inside = generator.binomial(repetitions, _INSIDE * min(1.0, _POINTS_OF_A_TREE / len(y)))
+        inside = generator.binomial(repetitions, _INSIDE * min(1.0, POINTS_OF_A_TREE / len(y)))
         rows, outside = np.flatnonzero(inside), np.flatnonzero(inside < repetitions)
         if not len(rows) or not len(outside):
             continue

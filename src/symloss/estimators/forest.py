@@ -13,7 +13,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 
 Array = NDArray[np.float64]
-_POINTS_OF_A_TREE = 50_000
+POINTS_OF_A_TREE = 50_000  # with more points, each tree is grown on so many of them
 
 
 class ForestScores(NamedTuple):
@@ -101,15 +101,15 @@ def forest_parameters(weight: Array, n_estimators: int, min_samples_leaf: int) -
     >>> f"{forest_parameters(np.ones(100), 10, 20)['min_weight_fraction_leaf']:.3f}"
     '0.200'
     """
-    many = len(weight) > _POINTS_OF_A_TREE
-    points_of_a_tree = weight.sum() * min(1.0, _POINTS_OF_A_TREE / len(weight))
+    many = len(weight) > POINTS_OF_A_TREE
+    points_of_a_tree = weight.sum() * min(1.0, POINTS_OF_A_TREE / len(weight))
     return {
         "n_estimators": n_estimators,
         # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
         "min_weight_fraction_leaf": min((1 - 1e-9) * min_samples_leaf / points_of_a_tree, 0.5),
         "max_features": "sqrt",
         "bootstrap": many,
-        "max_samples": _POINTS_OF_A_TREE if many else None,
+        "max_samples": POINTS_OF_A_TREE if many else None,
     }
 
 

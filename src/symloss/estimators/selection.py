@@ -11,6 +11,7 @@ import copy
 import sys
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -230,9 +231,11 @@ class _ClassifierCV(BinaryClassifier):
             raise ValueError(f"give both pi and pi_prime or neither, got {self.pi!r} and {self.pi_prime!r}")
         if self.pi is not None and self.pi_prime is not None:
             check_contamination(self.pi, self.pi_prime)
-        if not self.temperature >= 0:
-            raise ValueError(f"temperature must be at least 0, got {self.temperature!r}")
-        if self.time_limit is not None and not self.time_limit > 0:
+        temperature: Any = self.temperature
+        if not isinstance(temperature, Real) or not float(temperature) >= 0:
+            raise ValueError(f"temperature must be a number of at least 0, got {self.temperature!r}")
+        limit: Any = self.time_limit
+        if limit is not None and not (isinstance(limit, Real) and float(limit) > 0):
             raise ValueError(f"time_limit must be a number of seconds above 0 or None, got {self.time_limit!r}")
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
