@@ -16,7 +16,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
 import numpy as np
 import torch
 from joblib import Parallel, delayed
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
 from wild_datasets import CHOSEN_ON, load
 from wild_noise import CONTAMINATIONS, points
 
@@ -36,16 +38,9 @@ def further(seed):
     """Return candidates that were tried and are not in the pool."""
     common = {"threshold": 0.0, "random_state": seed}
     process = {"loss": "squared", "model": "gaussian_process", **common}
-    small = {
-        "learning_rate": 0.03,
-        "max_iter": 60,
-        "max_leaf_nodes": 6,
-        "min_samples_leaf": 40,
-        "early_stopping": False,
-    }
+    quantiles = QuantileTransformer(n_quantiles=200, output_distribution="normal", random_state=seed)
     return [
         ("random forest, leaves of 20", RandomForestClassifier(100, min_samples_leaf=20, random_state=seed)),
-        ("boosting, 60 small trees", HistGradientBoostingClassifier(**small, random_state=seed)),
         ("linear, logistic, alpha 1", sl.AUCClassifier("logistic", alpha=1.0, **common)),
         ("kernel, gamma 0.3", sl.AUCClassifier("logistic", "kernel", gamma=0.3, alpha=0.005, **common)),
         (
@@ -57,6 +52,9 @@ def further(seed):
             sl.AUCClassifier(model="trees", prune=0.3, n_estimators=100, min_samples_leaf=5, **common),
         ),
         ("Gaussian process, 20% pruned", sl.AUCClassifier(prune=0.2, **process)),
+        ("Gaussian process, 30% pruned", sl.AUCClassifier(prune=0.3, **process)),
+        ("linear, logistic, 20% pruned", sl.AUCClassifier("logistic", prune=0.2, alpha=0.03, **common)),
+        ("Gaussian process on normal quantiles", make_pipeline(quantiles, sl.AUCClassifier(**process))),
     ]
 
 

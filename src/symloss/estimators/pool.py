@@ -40,14 +40,14 @@ def default_candidates(
     trees, leaves of 1
     linear, unhinged
     linear, logistic
-    boosting
+    boosting, 60 small trees
+    boosting, 100 trees
     kernel
     Gaussian process
+    linear, 20% pruned
     trees, 20% pruned
     trees, 40% pruned
     Gaussian process, 10% pruned
-    Gaussian process, 30% pruned
-    linear, 20% pruned
     """
     common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
     process = {"loss": "squared", "model": "gaussian_process", **common}
@@ -58,9 +58,11 @@ def default_candidates(
         ),
         ("linear, unhinged", kind(**common)),
         ("linear, logistic", kind("logistic", alpha=0.001, **common)),
-        ("boosting", _boosting(random_state)),
+        ("boosting, 60 small trees", _boosting(0.03, 60, leaves=6, points_of_a_leaf=40, seed=random_state)),
+        ("boosting, 100 trees", _boosting(0.1, 100, leaves=31, points_of_a_leaf=20, seed=random_state)),
         ("kernel", kind("logistic", "kernel", alpha=5e-5, **common)),
         ("Gaussian process", kind(**process)),
+        ("linear, 20% pruned", kind(prune=0.2, **common)),
         *(
             (
                 f"trees, {share:.0%} pruned",
@@ -68,19 +70,20 @@ def default_candidates(
             )
             for share in (0.2, 0.4)
         ),
-        *((f"Gaussian process, {share:.0%} pruned", kind(prune=share, **process)) for share in (0.1, 0.3)),
-        ("linear, 20% pruned", kind("logistic", prune=0.2, alpha=0.03, **common)),
+        ("Gaussian process, 10% pruned", kind(prune=0.1, **process)),
     ]
     is_sparse = hasattr(X, "tocsr")
     return [(name, candidate) for name, candidate in pool if not is_sparse or get_tags(candidate).input_tags.sparse]
 
 
-def _boosting(seed: int | None) -> HistGradientBoostingClassifier:
+def _boosting(
+    rate: float, trees: int, leaves: int, points_of_a_leaf: int, seed: int | None
+) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(
-        learning_rate=0.06,
-        max_iter=100,
-        max_leaf_nodes=10,
-        min_samples_leaf=20,
+        learning_rate=rate,
+        max_iter=trees,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=points_of_a_leaf,
         l2_regularization=1.0,
         early_stopping=False,
         random_state=seed,
