@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
+from torch import nn
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 from symloss.estimators.kernel import draw_landmarks
+from symloss.estimators.modules import LaplaceKernels, StandardizedNetworks
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
@@ -204,6 +206,11 @@ def _fit(
     return fit_gaussian_process(*data, n_landmarks=n_landmarks, seed=seed, start=start)[0]
 
 
+def _to_module(scorer: GaussianProcessScores, threshold: float) -> nn.Module:
+    kernels = LaplaceKernels(scorer.landmarks, scorer.dual, scorer.length)
+    return StandardizedNetworks([kernels], scorer.standard, threshold)
+
+
 def _check_objective(objective: PenalizedRisk) -> None:
     if objective.loss.name != "squared":
         raise ValueError(
@@ -220,5 +227,6 @@ GAUSSIAN_PROCESS = Family(
     stored_as="gaussian_process",
     parameters={"n_landmarks": check_count},
     check_objective=_check_objective,
+    to_module=_to_module,
     threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
 )

@@ -131,6 +131,36 @@ class GaussianKernels(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d), summed in float64: large terms of opposite signs cancel."""
-        points = X.double()
-        squares = (points**2).sum(1, keepdim=True) + (self.landmarks**2).sum(1) - 2 * points @ self.landmarks.T
-        return ((-self.gamma * squares.clamp(min=0)).exp() @ self.dual + self.intercept).float()
+        squares = _squared_distances(X.double(), self.landmarks)
+        return ((-self.gamma * squares).exp() @ self.dual + self.intercept).float()
+
+
+class LaplaceKernels(nn.Module):
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LaplaceKernels(np.zeros((1, 1)), np.array([2.0]), length=1.0)(torch.zeros(1, 1))
+    tensor([2.])
+    """
+
+    landmarks: Tensor
+    dual: Tensor
+
+    def __init__(self, landmarks: Array, dual: Array, length: float) -> None:
+        super().__init__()
+        self.register_buffer("landmarks", torch.tensor(landmarks))
+        self.register_buffer("dual", torch.tensor(dual))
+        self.length = length
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (n,) of the points (n, d), summed in float64: large terms of opposite signs cancel."""
+        distances = _squared_distances(X.double(), self.landmarks).sqrt()
+        return ((-distances / self.length).exp() @ self.dual).float()
+
+
+def _squared_distances(points: Tensor, landmarks: Tensor) -> Tensor:
+    """Return the matrix of squared distances; ONNX has no torch.cdist. In float64, half of the digits are enough."""
+    squares = (points**2).sum(1, keepdim=True) + (landmarks**2).sum(1) - 2 * points @ landmarks.T
+    return squares.clamp(min=0)
