@@ -326,6 +326,15 @@ def test_columns_that_are_refused(library, column, message):
         assert "--" not in str(error.value)  # options of the command line
 
 
+def test_a_lazy_frame_has_to_be_collected(in_polars, y):
+    for lazy in (in_polars.lazy(), pl.DataFrame({"age": np.arange(len(y))}).lazy()):
+        with pytest.raises(ValueError, match=r"got a polars LazyFrame: pass X.collect\(\)"):
+            AUCClassifier().fit(lazy, y)
+        fitted = AUCClassifier(threshold=0.0).fit(lazy.collect(), y)
+        with pytest.raises(ValueError, match=r"got a polars LazyFrame: pass X.collect\(\)"):
+            fitted.predict(lazy)
+
+
 @pytest.mark.parametrize("X", [np.array([["a", 1], ["b", 2]] * 5, object), [["a", 1], ["b", 2]] * 5])
 def test_texts_in_an_array(X):
     message = "could not convert string to float: 'a': to have texts encoded, pass them as columns of a pandas"

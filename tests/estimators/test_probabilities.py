@@ -132,6 +132,10 @@ def test_importances_on_noisy_folds(drawn, kind):
     assert chosen.classes_.tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match="n_repeats must be a whole number of at least 1, got 0"):
         chosen.permutation_importance(frame, y[:600], n_repeats=0)
+    halves = (rows for rows in [(np.arange(300), np.arange(300, 600)), (np.arange(300, 600), np.arange(300))])
+    once = kind(POOL[:1], cv=halves, random_state=0).fit(frame, y[:600])
+    with pytest.raises(ValueError, match="a generator gives its folds only once"):
+        once.permutation_importance(frame, y[:600])
 
 
 def test_what_a_person_sees(drawn):

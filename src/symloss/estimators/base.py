@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing, check_array, check_random_state, check_X_y, column_or_1d
 from sklearn.utils.multiclass import type_of_target
@@ -96,9 +97,13 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return check_array(self._encoded(X, self.encoding_), estimator=self, input_name="X", **self._check_params(X))
 
     def _numbers(self, X: Any, *y: Any, reset: bool) -> Any:
+        library_of(X)  # raises if X has to be collected first
         try:
             return validate_data(self, X, *y, reset=reset, **self._check_params(X))
         except ValueError as error:
+            if issparse(X) and str(error).startswith("Input X contains NaN"):
+                hint = "a dense array may have missing values, NaN, and a sparse matrix must have none"
+                raise ValueError(f"X is sparse and contains NaN: {hint}") from error
             if not str(error).startswith("could not convert string to float"):
                 raise
             hint = (
@@ -128,11 +133,11 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return encoding.transform(X).values
 
-    def _check_params(self, X: Any) -> dict[str, Any]:  # noqa: ARG002
+    def _check_params(self, X: Any) -> dict[str, Any]:
         sparse, missing = self._allows()
         return {
             "accept_sparse": "csr" if sparse else False,
-            "ensure_all_finite": "allow-nan" if missing else True,
+            "ensure_all_finite": "allow-nan" if missing and not issparse(X) else True,
             "dtype": np.float64,
         }
 

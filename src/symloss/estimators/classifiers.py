@@ -225,12 +225,6 @@ class _Classifier(BinaryClassifier):
     def _allows(self) -> tuple[bool, bool]:
         return family_of(self.model).takes_sparse, True
 
-    def _check_params(self, X: Any) -> dict[str, Any]:
-        params = super()._check_params(X)
-        if sparse.issparse(X) and not family_of(self.model).takes_missing:
-            params["ensure_all_finite"] = True  # no values are missing in a sparse matrix
-        return params
-
 
 def _complete(data: TrainingData, imputation: Imputation | None) -> TrainingData:
     return data if imputation is None else data._replace(X=imputation.transform(data.X))

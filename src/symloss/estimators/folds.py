@@ -52,6 +52,8 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
         return [(rows[train], rows[test]) for train, test in folds]
     folds = check_cv(cv, positive, classifier=True).split(X, positive)
     kept = [tuple(part[weight[part] > 0] for part in map(np.asarray, fold)) for fold in folds]
+    if not kept:
+        raise ValueError("cv must give folds, got none: a generator gives its folds only once, a list every time")
     for k, (train, _) in enumerate(kept):
         if len(np.unique(positive[train])) < 2:
             raise ValueError(f"every fold must leave points of both classes to train on, got one class in fold {k}")

@@ -183,7 +183,7 @@ class PolarsCells(NamedTuple):
 
 
 def library_of(X: Any) -> str | None:
-    """Return "pandas" or "polars" if X is a data frame of that library, else None.
+    """Return "pandas" or "polars" if X is a data frame of that library, else None; a lazy one raises ValueError.
 
     Examples
     --------
@@ -194,6 +194,8 @@ def library_of(X: Any) -> str | None:
     for library in ("pandas", "polars"):
         if isinstance(X, getattr(sys.modules.get(library), "DataFrame", ())):
             return library
+    if isinstance(X, getattr(sys.modules.get("polars"), "LazyFrame", ())):
+        raise ValueError("X must hold its values, got a polars LazyFrame: pass X.collect()")
     return None
 
 
