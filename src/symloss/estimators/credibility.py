@@ -17,6 +17,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.forest import POINTS_OF_A_TREE, balanced_weight
 from symloss.estimators.gaussian_process import GaussianProcessScores, fit_gaussian_process
 from symloss.estimators.imputation import Imputation
+from symloss.estimators.standardization import Standardization
 from symloss.metrics import auc
 from symloss.threads import one_thread
 
@@ -64,9 +65,9 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
         return Credibility(out_of_bag, None)
     complete = Imputation.fit(data.X, data.weight).transform(data.X)
     process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=LANDMARKS, seed=seed)
-    both = (out_of_bag, left_out)
-    scores = sum(_gain(scores, data) ** 2 * _standardized(scores, data.weight) for scores in both)
-    return Credibility(np.asarray(scores), process)
+    both = np.stack([out_of_bag, left_out], 1)
+    gains = np.array([_gain(scores, data) for scores in both.T])
+    return Credibility(Standardization.fit(both, data.weight).transform(both) @ gains**2, process)
 
 
 def credible(data: TrainingData, scores: Array, share: float) -> TrainingData:
@@ -128,8 +129,3 @@ def _in_float32(X: Any) -> Any:
 def _gain(scores: Array, data: TrainingData) -> float:
     """Return how far the AUC is above chance."""
     return max(auc(scores, data.positive, data.weight) - 0.5, _LEAST_GAIN)
-
-
-def _standardized(scores: Array, weight: Array) -> Array:
-    mean = np.average(scores, weights=weight)
-    return np.asarray((scores - mean) / (np.sqrt(np.average((scores - mean) ** 2, weights=weight)) or 1.0))

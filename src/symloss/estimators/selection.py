@@ -36,6 +36,7 @@ from symloss.estimators.pool import default_candidates
 from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.representation import candidates_table
 from symloss.estimators.search import Clock, Search
+from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
 
@@ -330,10 +331,8 @@ def _seeded(estimator: Any, seed: int) -> Any:
 
 def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
     held_out = ~np.isnan(scores)
-    unit = float(np.abs(scores[held_out]).max()) or 1.0  # squares of large scores would overflow
-    mean = np.average(scores[held_out] / unit, weights=data.weight[held_out])
-    variance = np.average((scores[held_out] / unit - mean) ** 2, weights=data.weight[held_out])
-    return float(mean) * unit, float(np.sqrt(variance)) * unit or 1.0
+    mean, scale = Standardization.fit(scores[held_out, None], data.weight[held_out])
+    return float(mean[0]), float(scale[0])
 
 
 @fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="balanced accuracy")
