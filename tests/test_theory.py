@@ -51,7 +51,7 @@ KNOWN = {
     "Savage()": (True, "yes", None, None),
     "Ramp()": (True, "yes", 0.5, 1.0),
     "Sigmoid()": (True, "yes", 0.5, math.inf),
-    "Unhinged()": (True, "yes", math.inf, math.inf),
+    "Unhinged()": (True, "no", math.inf, math.inf),
     "BarrierHinge(b=200, r=50)": (True, "no", None, 50.0),
     "BarrierHinge(b=10, r=1)": (True, "no", None, 1.0),
     "BarrierHinge(b=1.01, r=0.3)": (True, "no", None, 0.3),

@@ -41,8 +41,12 @@ class Report:
     ----------
     loss : Loss
         The loss analyzed.
-    symmetric, convex, non_increasing, bounded, calibrated, excess_risk_bound, recovers_eta, auc_consistent : Verdict
-        The properties.
+    symmetric, convex, non_increasing, bounded : Verdict
+        The shape of the loss.
+    calibrated, excess_risk_bound, recovers_eta : Verdict
+        What it says about classification.
+    auc_consistent, auc_regret_bound : Verdict
+        What it says about ranking.
     K : float or None
         The constant l(z) + l(-z), if the loss is symmetric.
     symmetric_interval : tuple of float
@@ -74,6 +78,7 @@ class Report:
     excess_risk_bound: Verdict
     recovers_eta: Verdict
     auc_consistent: Verdict
+    auc_regret_bound: Verdict
     K: float | None
     symmetric_interval: tuple[float, float]
     excess_risk_constant: float | None
