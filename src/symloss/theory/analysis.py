@@ -16,6 +16,7 @@ from symloss.theory.implications import reconciled
 from symloss.theory.report import Report, Verdict
 from symloss.theory.shape import ROUNDING, TOLERANCE, Shape
 from symloss.theory.three_points import pairwise_risk, three_points
+from symloss.theory.witness import plain, shortest
 
 # Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
 _ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
@@ -132,34 +133,38 @@ class _Analysis(Shape):
         etas = np.concatenate([[0.0], _ETAS, [1.0]])
         right, _, wrong, wrong_at = sided_infima(self.loss, etas)
         unknown = np.isnan(right) | np.isnan(wrong)
-        if unknown.any():
-            eta = etas[unknown][0]
-            return Verdict("cannot tell", f"the infima of the conditional risk at eta = {eta:g} cannot be read off")
         with np.errstate(invalid="ignore"):
             gap, size = wrong - right, ROUNDING * (abs(self.at_zero) + np.abs(np.where(np.isfinite(wrong), wrong, 0.0)))
             told = gap > size
-            elsewhere = ~told & (wrong < self.at_zero - size)  # a score of the wrong sign, not 0, is as good
-            refuted = ~told & (~(gap > -size) | elsewhere)
+            # Where neither is seen to be lower, the wrong sign is as good if its best score is not 0, or if eta is 0 or
+            # 1 and the risk is the loss itself. Otherwise the difference may be too small to be seen.
+            equal = (gap > -size) & ((wrong < self.at_zero - size) | (etas == 0) | (etas == 1))
+            refuted = ~unknown & ~told & (~(gap > -size) | equal)
         if refuted.any():
             i = int(np.argmax(refuted & (np.abs(etas - 0.5) >= np.abs(etas - 0.5)[refuted].max())))
-            return self._wrong_sign(float(etas[i]), float(wrong_at[i]))
+            return self._wrong_sign(float(etas[i]), float(wrong_at[i]), float(wrong[i]))
+        if unknown.any():
+            eta = etas[unknown][0]
+            return Verdict("cannot tell", f"the infima of the conditional risk at eta = {eta:g} cannot be read off")
         corner = self._corner_at_zero
         if corner:
-            return self._wrong_sign(0.5 + corner / 4, 0.0)
+            (eta,) = shortest(lambda eta: 0.5 < eta < 0.5 + corner / 2, 0.5 + corner / 4)
+            return self._wrong_sign(eta, 0.0, self.at_zero)
         close = etas[~told]
         if (np.abs(close - 0.5) > 0.004).any():
             return Verdict("cannot tell", f"at eta = {close[0]:g} the differences of the risk drown in rounding")
         return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {told.sum()} values of eta from 0 to 1")
 
-    def _wrong_sign(self, eta: float, a: float) -> Verdict:
+    def _wrong_sign(self, eta: float, a: float, value: float) -> Verdict:
         """Return the verdict that at eta the score a, which is 0 or has the wrong sign, is as good as any."""
-        far = math.copysign(float(self.positive[-1]), a) if math.isinf(a) else a
-        at_rounded = [float(f"{far:.{digits}g}") for digits in (4, 16)]
-        value, score = min((float(self._risk(eta, z)), z) for z in at_rounded)
-        reached = f"as the score goes to {'-' if a < 0 else ''}infinity" if math.isinf(a) else f"at the score {score:g}"
-        return Verdict(
-            "no", "definition: a wrong sign is as good", f"H⁻({eta:g}) = {value + 0.0:.6g} = H({eta:g}), {reached}"
-        )
+        size = ROUNDING * (abs(value) + abs(self.at_zero))
+        if math.isinf(a):
+            reached = f"as the score goes to {'-' if a < 0 else ''}infinity"
+        else:
+            (a,) = shortest(lambda a: bool(self._risk(eta, a) <= value + size), a)
+            reached = f"at the score {plain(a)}"
+        witness = f"H⁻({plain(eta)}) = {value + 0.0:.6g} = H({plain(eta)}), {reached}"
+        return Verdict("no", "definition: a wrong sign is as good", witness)
 
     @cached_property
     def _corner_at_zero(self) -> float:
@@ -218,7 +223,7 @@ class _Analysis(Shape):
         if not self.calibrated:
             return None
         if self.symmetric:
-            return self.infimum_positive.at
+            return None if math.isnan(self.infimum_positive.at) else self.infimum_positive.at
         found = self._optima[1]
         same = np.isinf(found).all() or (np.isfinite(found).all() and np.ptp(found) <= 1e-6 * np.abs(found).max())
         return float(found[len(found) // 2]) if same and found[0] > 0 else None

@@ -139,8 +139,9 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
     settled = _SETTLED * spread
     moving = (drops[:, -1] > settled) | ((drops.max(1) > settled) & (drops[:, -1] < -settled))
     endless = moving & (drops.min(1) > 0) & (drops[:, -1] > drops[:, 0] / 2)
+    endless |= (values == -np.inf).any(1)
     best = np.nanargmin(np.where(np.isnan(values), np.inf, values), axis=1)
-    at, lowest = _refined(risk, margins, best)
+    at, lowest = _refined(risk, margins, best, spread)
     limit = _limits(tail, drops)
     close = 1e-13 * spread + _ROUNDING * np.abs(lowest)
     approached = (limit < lowest - close) | (
@@ -165,7 +166,7 @@ def _limits(tail: Array, drops: Array) -> Array:
     return limits
 
 
-def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Array, Array]:
+def _refined(risk: Function, margins: Array, best: NDArray[np.intp], spread: Array) -> tuple[Array, Array]:
     """Return where each risk is lowest and its value there, by golden-section search around the lowest probe."""
     ratio = (math.sqrt(5) - 1) / 2
     at = margins[best].astype(np.float64)
@@ -189,13 +190,17 @@ def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Ar
         middle = (low + high) / 2
         reached = np.diagonal(risk(middle)) <= lowest
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    # A number that is printed with fewer digits must be as low; just beside a step it is not.
-    short = np.array([float(f"{margin:.9g}") for margin in high])
-    inner = margins[np.maximum(best - 1, 0)]
-    step = np.diagonal(risk(short)) > lowest + 1e-6 * np.abs(np.diagonal(risk(inner)) - lowest)
     close = np.abs(high - margins[best]) <= _ROUNDING * np.abs(high)
-    nearest = np.where(close | step, margins[best], high)
-    return np.where(flat, nearest, at), lowest
+    nearest = np.where(close | _at_step(risk, high, lowest, spread), margins[best], high)
+    at = np.where(flat, nearest, at)
+    return np.where(_at_step(risk, at, lowest, spread), np.nan, at), lowest
+
+
+def _at_step(risk: Function, at: Array, lowest: Array, spread: Array) -> NDArray[np.bool_]:
+    """Return whether the lowest risk is that just beside a step, and is lost where a few digits of ``at`` are lost."""
+    short = np.array([float(f"{margin:.9g}") for margin in at])
+    lost: NDArray[np.bool_] = np.diagonal(risk(short)) > lowest + 1e-6 * spread
+    return lost
 
 
 def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.bool_]:

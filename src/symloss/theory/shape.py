@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symloss.losses import Loss
 from symloss.theory.conditional import Array, Infimum, as_function, infima, limit, unit
 from symloss.theory.report import Verdict
-from symloss.theory.witness import shortest, told_apart
+from symloss.theory.witness import plain, shortest, told_apart
 
 TOLERANCE = 1e-9  # of the loss's range
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -38,8 +38,13 @@ class Shape:
         self.margins = np.concatenate([-self.positive[::-1], [0.0], self.positive])
         self.values = self.function(self.margins)
         self.near = np.abs(self.margins) <= 10 * self.unit
-        self.scale = float(np.ptp(self.values[self.near]))
+        self.scale = self._range()
         self.at_zero = float(self.function(np.zeros(1))[0]) + 0.0  # turns -0 into 0
+
+    def _range(self) -> float:
+        """Return by how much the loss varies within ten units, or within one if further out it explodes."""
+        wide, close = (float(np.ptp(self.values[np.abs(self.margins) <= k * self.unit])) for k in (10, 1))
+        return close if wide > 1e9 * close > 0 else wide
 
     def value(self, z: float) -> float:
         """Return l(z)."""
@@ -90,7 +95,7 @@ class Shape:
         radius = self.symmetric_radius
         left, right = "()" if self._asymmetric(np.array([radius]), times=16)[0] else "[]"  # open at a jump
         held = f"on {left}{-radius:g}, {radius:g}{right} only" if radius else "at z = 0 only"
-        return Verdict("no", f"l(z) + l(-z) = {whole} {held}", f"l({z:.16g}) + l({-z:.16g}) = {total}")
+        return Verdict("no", f"l(z) + l(-z) = {whole} {held}", f"l({plain(z)}) + l({plain(-z)}) = {total}")
 
     @cached_property
     def symmetric_radius(self) -> float:
@@ -125,8 +130,11 @@ class Shape:
             return Verdict("yes", f"no chord lies below the loss, for {len(grid) ** 2:,} chords")
         i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
 
+        def middle_of(x: float, y: float) -> float:
+            return float(f"{(x + y) / 2:.10g}")  # 5.01, not 5.010000000000001
+
         def chord(x: float, y: float) -> tuple[float, float]:
-            return self.value((x + y) / 2), (self.value(x) + self.value(y)) / 2
+            return self.value(middle_of(x, y)), (self.value(x) + self.value(y)) / 2
 
         def below(x: float, y: float) -> bool:
             above, mean = chord(x, y)
@@ -134,7 +142,7 @@ class Shape:
 
         x, y = shortest(below, float(grid[i]), float(grid[j]))
         above, mean = told_apart(*chord(x, y))
-        witness = f"l({(x + y) / 2:.16g}) = {above} > {mean}, the mean of l({x:.16g}) and l({y:.16g})"
+        witness = f"l({plain(middle_of(x, y))}) = {above} > {mean}, the mean of l({plain(x)}) and l({plain(y)})"
         return Verdict("no", "a chord lies below the loss", witness)
 
     @cached_property
@@ -146,15 +154,15 @@ class Shape:
             rising = rises > np.where(np.isfinite(size), size, 0.0)
         if not rising.any():
             return Verdict("yes", f"no rise between {len(self.margins):,} margins in order")
-        plain = rising & (rises > 1e-3 * self.scale) if (rises > 1e-3 * self.scale).any() else rising
-        i = int(np.argmin(np.where(plain, np.abs(self.margins[1:]), np.inf)))
+        clear = rising & (rises > 1e-3 * self.scale) if (rises > 1e-3 * self.scale).any() else rising
+        i = int(np.argmin(np.where(clear, np.abs(self.margins[1:]), np.inf)))
 
         def rise(x: float, y: float) -> bool:
             return x < y and bool(self.value(y) - self.value(x) > self.rounding(np.array(self.value(y))))
 
         x, y = shortest(rise, float(self.margins[i]), float(self.margins[i + 1]))
         low, high = told_apart(self.value(x), self.value(y), digits=6)
-        return Verdict("no", "the loss rises", f"l({x:.16g}) = {low} < l({y:.16g}) = {high}")
+        return Verdict("no", "the loss rises", f"l({plain(x)}) = {low} < l({plain(y)}) = {high}")
 
     def _infimum(self, side: int, sign: int = 1) -> Infimum:
         value, at = infima(self.loss, np.ones(1), side, sign)
@@ -233,11 +241,13 @@ class Shape:
         for _ in range(50):
             middle = (low + high) / 2
             left, center, right = self.slopes(low), self.slopes(middle), self.slopes(high)
-            in_left = np.abs(center - left) >= np.abs(right - center)
+            with np.errstate(invalid="ignore"):
+                in_left = np.abs(center - left) >= np.abs(right - center)
             low, high = np.where(in_left, low, middle), np.where(in_left, middle, high)
         left, right = self.slopes(low), self.slopes(high)
         steep = np.abs(self.slopes(self.unit * np.array([-1.0, 0.1, 1.0]))).max()
-        jumps = np.abs(right - left) > 1e-8 * (np.abs(left) + np.abs(right) + steep)
+        with np.errstate(invalid="ignore"):
+            jumps = np.abs(right - left) > 1e-8 * (np.abs(left) + np.abs(right) + steep)
         return tuple(sorted({float(f"{z:.9g}") for z in (low + high)[jumps] / 2}))
 
     def slopes(self, z: Array) -> Array:

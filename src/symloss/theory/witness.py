@@ -20,6 +20,17 @@ def shortest(holds: Callable[..., bool], *numbers: float, digits: int = 4) -> tu
     return numbers
 
 
+def plain(number: float) -> str:
+    """Return a number with all its digits, and no others.
+
+    Examples
+    --------
+    >>> plain(2.0), plain(0.1), plain(-0.0)
+    ('2', '0.1', '0')
+    """
+    return f"{number + 0.0!r}".removesuffix(".0")
+
+
 def told_apart(*numbers: float, digits: int = 4) -> tuple[str, ...]:
     """Return the numbers as texts with so many digits, at least ``digits``, that different numbers look different.
 
