@@ -102,15 +102,26 @@ class Shape:
         """The half-width of the interval on which l(z) + l(-z) is constant."""
         if not self._broken.any():
             return math.inf
-        first = int(np.argmax(self._broken))
+        first, second, third = (self._departure(times) for times in (1, 4, 16))
+        # Beyond its end, l(z) + l(-z) departs from 2 l(0) like a power of the distance: the margins at which it is 1, 4
+        # and 16 times as far away lead back to the end. If it bends smoothly at 0, they lead back to 0: no interval.
+        growth = (third - second) / (second - first) if second > first else math.inf
+        if growth < 1.2 or not math.isfinite(third):
+            return 0.0
+        radius = first - (second - first) / (growth - 1)
+        return float(f"{radius:.7g}") if radius > 0.5 * first else 0.0
+
+    def _departure(self, times: float) -> float:
+        """Return the first margin at which l(z) + l(-z) differs from 2 l(0) by more than so many times rounding."""
+        broken = self._asymmetric(self.positive, times)
+        if not broken.any():
+            return math.inf
+        first = int(np.argmax(broken))
         low, high = (float(self.positive[first - 1]) if first else 0.0), float(self.positive[first])
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (low, middle) if self._asymmetric(np.array([middle]))[0] else (middle, high)
-        # If l(z) + l(-z) bends smoothly at 0, it equals 2 l(0) close to 0 by rounding alone: that is no interval. From
-        # the end of an interval on it departs at once, while a power of z takes long to become 16 times as large.
-        ends = self._asymmetric(np.array([high, 1.02 * high]), times=16).any()
-        return float(f"{low:.7g}") if ends else 0.0
+            low, high = (low, middle) if self._asymmetric(np.array([middle]), times)[0] else (middle, high)
+        return low
 
     @cached_property
     def convex(self) -> Verdict:
