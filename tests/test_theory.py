@@ -454,6 +454,14 @@ class TestVerdictsThatWereWrong:
         assert theory.conditional_risk(loss, 0.6, [1e4])[0] > theory.conditional_risk(loss, 0.6, [math.log(1.5)])[0]
         assert theory.analyze(loss).auc_consistent.answer == "cannot tell"
 
+    @pytest.mark.parametrize("name", ["hinge", "squared", "squared_hinge", "ramp"])
+    def test_a_formula_that_rounds_more_than_its_values_show(self, name):
+        loss = sl.get_loss(name)
+        report = theory.analyze(lambda z: loss(z + 1))  # 0 at z = 0, where 1 - (z + 1) has lost the digits of z
+        assert report.calibrated.answer == "no"
+        assert report.convex.answer == ("no" if name == "ramp" else "yes")
+        assert report.symmetric_interval == (0, 0)
+
     def test_a_tiny_corner_at_zero_is_seen(self):
         report = theory.analyze(lambda z: torch.where(z > 0, torch.relu(1 - z), 1 - (1 + 1e-6) * z.clamp(min=-5)))
         assert report.calibrated.witness == "H⁻(0.5000001) = 1 = H(0.5000001), at the score 0"

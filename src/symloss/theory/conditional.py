@@ -78,13 +78,18 @@ def unit(function: Function) -> float:
         odd, even = there - back, there + back - 2 * middle
         # At smaller margins, rounding or underflow hides both parts, and quotients of hidden parts mean nothing.
         seen = np.abs(odd) > 1e6 * _ROUNDING * (np.abs(there) + np.abs(back) + abs(middle)) + _UNDERFLOW
-        start = int(np.argmax(seen))
-        octave = min(start + 8, len(z) - 1)
-        height, length = np.log2(np.abs(odd)) - np.log2(np.abs(odd[start])), np.log2(z / z[start])
-        power = float(height[octave] / length[octave]) if octave > start else math.nan
-        if abs(power) < 0.1:
+        height = np.log2(np.abs(odd))
+        # The formula of the loss may round more than its values show: begin where two octaves are one power of z.
+        octaves = np.lib.stride_tricks.sliding_window_view(height, 17)
+        powers = (octaves[:, -1] - octaves[:, 0]) / 2
+        off = np.abs(octaves - octaves[:, :1] - powers[:, None] * np.arange(17) / 8).max(1)
+        steady = seen[: len(off)] & (off < 0.02)
+        start = int(np.argmax(steady))
+        power = float(powers[start])
+        if not steady.any() or abs(power) < 0.1:
             return float(z[start]) if start else 1.0
-        bent = np.abs(height - max(power, 1.0) * length) > _BENT
+        power = round(power) if abs(power - round(power)) < 0.1 else power
+        bent = np.abs(height - height[start] - max(power, 1.0) * np.log2(z / z[start])) > _BENT
         turned = np.abs(even) > 0.1 * np.abs(odd)
         departs = seen & (bent | (turned & ~turned[start])) & (np.arange(len(z)) > start)
     first = int(np.argmax(departs))

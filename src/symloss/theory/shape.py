@@ -233,15 +233,15 @@ class Shape:
         if abs(left - self.at_zero) + abs(right - self.at_zero) > 1e-3 * self.scale:
             return math.nan, math.nan
         sides = np.array([-1.0, 1.0])
-        close, wide = self.slopes(1e-12 * self.unit * sides), self.slopes(1e-6 * self.unit * sides)
+        close, wide = self.slopes(step * sides), self.slopes(1e5 * step * sides)
         close = np.where(np.abs(close) < 0.5 * np.abs(wide), 0.0, close)  # a slope that shrinks toward 0 is 0 there
-        return float(close[0]), float(close[1])
+        return float(close[0]) + 0.0, float(close[1]) + 0.0  # turns -0 into 0
 
     @cached_property
     def falls_at_zero(self) -> bool:
         """Whether l'(0) exists and is negative."""
         left, right = self.slopes_at_zero
-        return left < 0 and right < 0 and abs(left - right) <= 1e-9 * abs(left)
+        return left < 0 and right < 0 and abs(left - right) <= 1e-8 * abs(left)
 
     @cached_property
     def corners(self) -> tuple[float, ...]:
