@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import symloss as sl
 from symloss import theory
@@ -203,3 +204,24 @@ def test_auc_regret_bounds_on_random_distributions(loss, bounds):
     assert max(regrets) > 0.1
     bounded = report.psi(regrets) if constant is None else constant * np.array(regrets)
     assert (bounded <= np.array(excesses) + 1e-7).all()
+
+
+@pytest.mark.parametrize(("auc", "times"), [(0.75, 27), (0.95, 50), (0.995, 320)])
+def test_how_many_times_the_points_it_takes_to_compare_rankers_under_noise(auc, times):
+    """The numbers of the page on corruption: two rankers of Gaussian classes, 20 degrees apart, at (0.65, 0.45)."""
+    rng, n, pi, pi_prime = np.random.default_rng(0), 400_000, 0.65, 0.45
+    shift, cosine, sine = math.sqrt(2) * norm.ppf(auc), math.cos(math.radians(20)), math.sin(math.radians(20))
+
+    def contributions(share, share_of_others):
+        """How much each point adds to the difference of the two AUCs, up to sign."""
+        along, across = rng.normal(size=(2, n))
+        along = along + shift * (rng.random(n) < share)
+        best, other = along, cosine * along + sine * across
+        below = [
+            share_of_others * norm.cdf(scores - mean) + (1 - share_of_others) * norm.cdf(scores)
+            for scores, mean in ((best, shift), (other, cosine * shift))
+        ]
+        return below[0] - below[1]
+
+    clean, corrupted = (contributions(p, q).var() + contributions(q, p).var() for p, q in ((1.0, 0.0), (pi, pi_prime)))
+    assert corrupted / clean / (pi - pi_prime) ** 2 == pytest.approx(times, rel=0.05)
