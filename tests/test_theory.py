@@ -492,6 +492,15 @@ def test_three_points_are_true_for_losses_with_jumps(loss):
     assert not (np.diff(found.scores) < 0).all()
 
 
+def test_three_points_look_beside_jumps():
+    def loss(z):
+        return 0.25 * torch.relu(-4 - z) + torch.relu(z.clamp(max=3.5) - 2) + (z <= 1)
+
+    # At the corners of the pieces, a tied scoring is best, but scores whose differences are just above 1 are better.
+    assert theory.three_points(loss, (-4.0, 1.0, 2.0, 3.5)) is None
+    assert theory.analyze(loss).auc_consistent.answer == "cannot tell"
+
+
 def test_every_printed_value_of_a_loss_is_its_value(reports):
     own = [lambda z: torch.log1p((1 - z) ** 2), lambda z: 1e-3 * torch.sin(z) - torch.tanh(z), lambda z: (1 + z) ** 2]
     for report in (*reports.values(), *map(theory.analyze, own)):
