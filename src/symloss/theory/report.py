@@ -55,7 +55,7 @@ class Report:
         (inf over a <= 0 of l) - (inf over a > 0 of l) (theorem 7), for a calibrated symmetric loss.
     M : float or None
         The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* does not
-        have this form.
+        have this form, or if no score minimizes the risk because the loss jumps there.
     link : str or None
         The formula of f* that the loss claims, or None if the claim is wrong.
     disagreements : tuple of str

@@ -11,7 +11,7 @@ def shortest(holds: Callable[..., bool], *numbers: float, digits: int = 4) -> tu
     Examples
     --------
     >>> shortest(lambda x: x > 2, 2.00012345)
-    (2.00012,)
+    (2.0001,)
     """
     for precision in range(digits, 17):
         rounded = tuple(float(f"{number:.{precision}g}") for number in numbers)
