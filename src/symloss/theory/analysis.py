@@ -22,6 +22,7 @@ from symloss.theory.witness import plain, shortest
 _ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
 _ETAS = _ETAS[_ETAS != 0.5]
 _UPPER = _ETAS[_ETAS > 0.5]
+_CLOSE = 0.004  # this close to 1/2, rounding may hide which sign is better
 
 
 def analyze(loss: LossLike) -> Report:
@@ -137,8 +138,9 @@ class _Analysis(Shape):
             gap, size = wrong - right, ROUNDING * (abs(self.at_zero) + np.abs(np.where(np.isfinite(wrong), wrong, 0.0)))
             told = gap > size
             # Where neither is seen to be lower, the wrong sign is as good if its best score is not 0, or if eta is 0 or
-            # 1 and the risk is the loss itself. Otherwise the difference may be too small to be seen.
-            equal = (gap > -size) & ((wrong < self.at_zero - size) | (etas == 0) | (etas == 1))
+            # 1 and the risk is the loss itself. Otherwise the difference may be too small to be seen, as near 1/2.
+            elsewhere = (wrong < self.at_zero - size) & (np.abs(etas - 0.5) > _CLOSE)
+            equal = (gap > -size) & (elsewhere | (etas == 0) | (etas == 1))
             refuted = ~unknown & ~told & (~(gap > -size) | equal)
         if refuted.any():
             i = int(np.argmax(refuted & (np.abs(etas - 0.5) >= np.abs(etas - 0.5)[refuted].max())))
@@ -151,7 +153,7 @@ class _Analysis(Shape):
             (eta,) = shortest(lambda eta: 0.5 < eta < 0.5 + corner / 2, 0.5 + corner / 4)
             return self._wrong_sign(eta, 0.0, self.at_zero)
         close = etas[~told]
-        if (np.abs(close - 0.5) > 0.004).any():
+        if (np.abs(close - 0.5) > _CLOSE).any():
             return Verdict("cannot tell", f"at eta = {close[0]:g} the differences of the risk drown in rounding")
         return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {told.sum()} values of eta from 0 to 1")
 
@@ -425,4 +427,7 @@ def _same(claimed: float | None, found: float | None) -> bool:
 
 
 def _tuple(numbers: tuple[float, ...]) -> str:
-    return "(" + ", ".join(f"{number:g}" for number in numbers) + ")"
+    """Return numbers with few digits where these are enough, else with all."""
+    exact = (abs(float(f"{number:g}") - number) <= ROUNDING * abs(number) for number in numbers)
+    texts = (f"{number:g}" if short else plain(number) for number, short in zip(numbers, exact, strict=True))
+    return "(" + ", ".join(texts) + ")"
