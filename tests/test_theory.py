@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import symloss as sl
 from symloss import theory
 from symloss.theory.conditional import all_infima
+from symloss.theory.implications import CONTRADICTIONS, reconciled
 
 BUILT_IN = [
     *(sl.get_loss(name) for name in sl.list_losses()),
@@ -51,7 +53,7 @@ KNOWN = {
     "Savage()": (True, "yes", None, None),
     "Ramp()": (True, "yes", 0.5, 1.0),
     "Sigmoid()": (True, "yes", 0.5, math.inf),
-    "Unhinged()": (True, "yes", math.inf, math.inf),
+    "Unhinged()": (True, "no", math.inf, math.inf),
     "BarrierHinge(b=200, r=50)": (True, "no", None, 50.0),
     "BarrierHinge(b=10, r=1)": (True, "no", None, 1.0),
     "BarrierHinge(b=1.01, r=0.3)": (True, "no", None, 0.3),
@@ -344,6 +346,201 @@ class TestOwnLosses:
         assert report.K == 6
         assert report.convex
         assert report.calibrated.answer == "no"
+
+
+def logistic(z):
+    return -torch.nn.functional.logsigmoid(z)
+
+
+def values(loss, *z):
+    return [float(loss(torch.tensor(at, dtype=torch.float64))) for at in z]
+
+
+class TestVerdictsThatWereWrong:
+    @pytest.mark.parametrize("loss", ["unhinged", lambda z: logistic(z) - 0.5 * z, lambda z: -torch.asinh(z)])
+    def test_without_a_lower_bound_there_is_no_auc_consistency(self, loss):
+        report, function = theory.analyze(loss), sl.get_loss(loss)
+        for verdict in (report.auc_consistent, report.auc_regret_bound, report.excess_risk_bound):
+            assert verdict.answer == "no"
+        assert report.calibrated
+        assert "no lower bound" in report.auc_consistent.reason
+        # Scores (t, t, 0) at eta = (1, 1/2, 0): a tie, and yet the risk goes to -infinity.
+        found = re.findall(r"(\S+) at t = (\S+)", report.auc_consistent.witness)
+        (low, t), (lower, far) = ((float(risk), float(at)) for risk, at in found)
+        for risk, at in ((low, t), (lower, far)):
+            there, zero = values(function, at, 0.0)
+            assert 1.5 * there + 0.5 * zero == pytest.approx(risk, rel=1e-5)
+        assert lower < low
+
+    def test_flat_at_zero_with_value_zero(self):
+        report = theory.analyze(lambda z: -torch.tanh(z**3))
+        assert report.bounded
+        assert report.excess_risk_constant == pytest.approx(1)
+        assert report.auc_consistent
+        report = theory.analyze(lambda z: z**4 - z**3)
+        eta = np.array([0.55, 0.7, 0.95])
+        assert [report.minimizer(e) for e in eta] == pytest.approx(list(0.75 * (2 * eta - 1)), rel=1e-5)
+        np.testing.assert_allclose(report.psi(2 * eta - 1), 27 / 256 * (2 * eta - 1) ** 4, rtol=1e-6)
+        assert report.symmetric_interval == (0, 0)
+
+    def test_a_small_gap_is_still_a_gap(self):
+        report = theory.analyze(lambda z: 1 + z**4 - z**3)
+        assert report.calibrated
+        assert report.recovers_eta
+        assert report.excess_risk_bound
+
+    def test_a_gap_that_rounding_hides_cannot_be_told(self):
+        report = theory.analyze(lambda z: 1e5 + z**4 - z**3)
+        assert report.calibrated.answer == "cannot tell"
+        assert "rounding" in report.calibrated.reason
+
+    @pytest.mark.parametrize("loss", [lambda z: 0.5 - torch.atan(z) / math.pi, lambda z: 0.5 - 0.5 * z / (1 + z.abs())])
+    @pytest.mark.parametrize("c", [1.0, 300.0])
+    def test_slow_tails_have_no_finite_minimizer(self, loss, c):
+        report = theory.analyze(lambda z: loss(c * z))
+        assert math.inf == report.M
+        assert report.excess_risk_constant == pytest.approx(0.5, abs=1e-12)
+        assert "theorem 5: inf over a > 0 of l is 0," in report.calibrated.reason
+
+    def test_a_smooth_sum_is_constant_on_no_interval(self):
+        for loss in (lambda z: torch.log1p((1 - z) ** 2), lambda z: 1 + z**4 - z**3):
+            assert theory.analyze(loss).symmetric_interval == (0, 0)
+        # Bends that are smooth, too, but where an interval ends.
+        for power in (2, 3):
+            bent = theory.analyze(lambda z, power=power: -torch.clamp(z, -2, 2) + torch.relu(-z - 1) ** power)
+            assert bent.symmetric_interval == pytest.approx((-1, 1), rel=1e-5)
+
+    def test_a_slope_that_vanishes_at_zero_is_not_negative(self):
+        report = theory.analyze(lambda z: torch.sigmoid(-(z**3)))
+        assert "l'(0) < 0" not in str(report)
+        assert "remark" in report.auc_consistent.reason
+        assert "corollary 6" not in report.calibrated.reason
+        assert "corollary 6" in theory.analyze("sigmoid").calibrated.reason
+
+    def test_two_eta_of_one_minimizer(self):
+        report = theory.analyze(lambda z: torch.clamp(logistic(z), max=2))
+        assert report.recovers_eta.witness == "f*(0.695) = inf, f*(0.7) = inf"
+        report = theory.analyze(lambda z: (1 + z) ** 2)
+        assert report.recovers_eta  # f* = 1 - 2 eta falls strictly
+        assert report.calibrated.answer == "no"
+
+    def test_a_step_is_not_where_the_lowest_risk_is(self):
+        report = theory.analyze(lambda z: (z <= 1).to(z.dtype))
+        assert values(report.loss, report.M, 1.0) == [0, 1]
+        report = theory.analyze(lambda z: torch.relu(1 - z) + 0.5 * (z <= 1))  # approached from the right of 1 only
+        assert report.M is None
+        assert report.recovers_eta.answer == "cannot tell"
+
+    @pytest.mark.parametrize(
+        "loss",
+        [
+            lambda z: (1 - z).clamp(0, 1),  # rho-margin
+            lambda z: (z <= 1).to(z.dtype),
+            lambda z: torch.clamp(logistic(z), max=2 * math.log(2)),
+        ],
+    )
+    def test_the_ray_condition(self, loss):
+        report = theory.analyze(loss)
+        assert "the ray condition" in report.auc_consistent.reason
+        assert report.auc_consistent
+        assert report.auc_regret_bound
+        for eta in (0.51, 0.7, 0.9):  # C(eta, a) goes to H(eta)
+            risks = theory.conditional_risk(loss, eta, np.append(np.linspace(-40, 40, 4001), 1e4))
+            assert risks[-1] == pytest.approx(risks.min(), abs=1e-12)
+
+    def test_the_ray_condition_does_not_hold_for_a_higher_clamp(self):
+        loss = lambda z: torch.clamp(logistic(z), max=2)  # noqa: E731
+        assert theory.conditional_risk(loss, 0.6, [1e4])[0] > theory.conditional_risk(loss, 0.6, [math.log(1.5)])[0]
+        assert theory.analyze(loss).auc_consistent.answer == "cannot tell"
+
+    @pytest.mark.parametrize("name", ["hinge", "squared"])
+    def test_a_formula_that_rounds_more_than_its_values_show(self, name):
+        loss = sl.get_loss(name)
+        report = theory.analyze(lambda z: loss(z + 1))  # 0 at z = 0, where 1 - (z + 1) has lost the digits of z
+        assert report.calibrated.answer == "no"
+        assert report.convex
+        assert report.symmetric_interval == (0, 0)
+
+    def test_a_tiny_corner_at_zero_is_seen(self):
+        report = theory.analyze(lambda z: torch.where(z > 0, torch.relu(1 - z), 1 - (1 + 1e-6) * z.clamp(min=-5)))
+        assert report.calibrated.witness == "H⁻(0.5000001) = 1 = H(0.5000001), at the score 0"
+
+
+def jumping(at, height, slope):
+    return lambda z: slope * torch.relu(1 - z) + height * (z <= at)
+
+
+@pytest.mark.parametrize("loss", [
+    "hinge", "double_hinge", theory.CounterexampleLoss(), jumping(1, 0.5, 1), jumping(0, 0.5, 1), jumping(1, 1, 0),
+    jumping(-1, 0.3, 1), lambda z: (z <= 1).double() + (z <= -1), lambda z: torch.relu(2 - z.clamp(max=1)),
+])  # fmt: skip
+def test_three_points_are_true_for_losses_with_jumps(loss):
+    function = sl.get_loss(loss)
+    found = theory.three_points(loss, (-1.0, 0.0, 1.0))
+    if found is None:
+        return
+    rng = np.random.default_rng(0)
+    drawn = np.concatenate(
+        [rng.integers(-6, 7, (4000, 3)) / 2 + rng.choice([0, 1e-7, -1e-7], (4000, 3)), [found.scores]]
+    )
+    gaps = torch.from_numpy(drawn[:, :, None] - drawn[:, None, :])
+    eta = np.array(found.eta)
+    risks = np.einsum("nij,ij->n", function(gaps).numpy(), np.outer(eta, 1 - eta) * (1 - np.eye(3)))
+    assert risks[-1] == pytest.approx(found.risk)
+    assert risks[-1] <= risks.min() + 1e-5
+    assert not (np.diff(found.scores) < 0).all()
+
+
+def test_three_points_look_beside_jumps():
+    def loss(z):
+        return 0.25 * torch.relu(-4 - z) + torch.relu(z.clamp(max=3.5) - 2) + (z <= 1)
+
+    # At the corners of the pieces, a tied scoring is best, but scores whose differences are just above 1 are better.
+    assert theory.three_points(loss, (-4.0, 1.0, 2.0, 3.5)) is None
+    assert theory.analyze(loss).auc_consistent.answer == "cannot tell"
+
+
+def test_every_printed_value_of_a_loss_is_its_value(reports):
+    own = [lambda z: torch.log1p((1 - z) ** 2), lambda z: 1e-3 * torch.sin(z) - torch.tanh(z), lambda z: (1 + z) ** 2]
+    for report in (*reports.values(), *map(theory.analyze, own)):
+        for verdict in report.verdicts.values():
+            for z, printed in re.findall(r"(?<!of )l\(([^)]+)\) = ([-+.\de]+)", verdict.witness or ""):
+                if "+ l(" not in verdict.witness:
+                    assert values(report.loss, float(z))[0] == pytest.approx(float(printed), rel=2e-3), verdict
+            for z, back, printed in re.findall(r"l\(([^)]+)\) \+ l\(([^)]+)\) = ([-+.\de]+)", verdict.witness or ""):
+                total = sum(values(report.loss, float(z), float(back)))
+                assert total == pytest.approx(float(printed), rel=1e-5)
+                assert float(printed) != pytest.approx(2 * values(report.loss, 0.0)[0], rel=1e-9)
+
+
+def test_verdicts_that_contradict_each_other_are_not_given():
+    for answers, _ in CONTRADICTIONS:
+        verdicts = {name: theory.Verdict(answer, "a check") for name, answer in answers.items()}
+        verdicts["other"] = theory.Verdict("yes", "a check")
+        found = reconciled(verdicts)
+        assert found.pop("other").answer == "yes"
+        assert {verdict.answer for verdict in found.values()} == {"cannot tell"}
+        assert all("contradict" in verdict.reason for verdict in found.values())
+        for name in answers:  # without any one of them, the others stand
+            rest = {key: verdict for key, verdict in verdicts.items() if key != name}
+            assert reconciled(rest) == rest
+
+
+def test_verdicts_of_the_losses_do_not_contradict_each_other(reports):
+    for report in reports.values():
+        assert not any("contradict" in verdict.reason for verdict in report.verdicts.values())
+
+
+def test_auc_regret_bounds_of_the_losses(reports):
+    bounds = {name: report.auc_regret_bound for name, report in reports.items()}
+    assert "(R - R*) / 0.5, from corrupted labels (R - R*) / (0.5 (pi - pi'))" in bounds["Sigmoid()"].reason
+    assert "psi(0.5) = 0.1308" in bounds["Logistic()"].reason
+    answers = {name.partition("(")[0]: bound.answer for name, bound in bounds.items()}
+    assert answers == {
+        "ZeroOne": "yes", "Squared": "cannot tell", "Hinge": "no", "SquaredHinge": "cannot tell", "DoubleHinge": "no",
+        "Logistic": "yes", "Exponential": "yes", "Savage": "yes", "Ramp": "yes", "Sigmoid": "yes", "Unhinged": "no",
+        "BarrierHinge": "no",
+    }  # fmt: skip
 
 
 def test_report_prints_and_serializes(reports):

@@ -11,26 +11,18 @@ import torch
 from numpy.typing import NDArray
 
 from symloss.losses import Loss, LossLike, Properties, get_loss
-from symloss.theory.conditional import (
-    Array,
-    Infimum,
-    all_infima,
-    as_function,
-    infima,
-    minimizers,
-    probes,
-    psi_transform,
-    unit,
-)
+from symloss.theory.conditional import Array, all_infima, minimizers, probes, psi_transform, sided_infima
+from symloss.theory.implications import reconciled
 from symloss.theory.report import Report, Verdict
-from symloss.theory.three_points import three_points
+from symloss.theory.shape import ROUNDING, TOLERANCE, Shape
+from symloss.theory.three_points import pairwise_risk, three_points
+from symloss.theory.witness import plain, shortest
 
-_TOLERANCE = 1e-9
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 # Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
 _ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
 _ETAS = _ETAS[_ETAS != 0.5]
 _UPPER = _ETAS[_ETAS > 0.5]
+_CLOSE = 0.004  # this close to 1/2, rounding may hide which sign is better
 
 
 def analyze(loss: LossLike) -> Report:
@@ -38,7 +30,8 @@ def analyze(loss: LossLike) -> Report:
 
     Everything is checked on the loss's values in float64, at about 3,000 margins up to 1e12 times the loss's own unit
     of length. The loss's claims about itself are compared with what is found, and never trusted. The verdict is "cannot
-    tell" if the loss is NaN somewhere, if its limits cannot be found, or if it varies less than its values are rounded.
+    tell" if the loss is NaN somewhere, if its limits cannot be found, if it varies less than its values are rounded, or
+    if no theorem and no counterexample is known. Every witness is checked by plain evaluation of the loss.
 
     Parameters
     ----------
@@ -56,7 +49,8 @@ def analyze(loss: LossLike) -> Report:
     from symloss.threads import one_thread  # needs threadpoolctl; importing symloss must not need it
 
     with one_thread():  # thousands of operations, on a few thousand numbers each
-        return _Analysis(get_loss(loss)).report()
+        loss = get_loss(loss)
+        return _Analysis(loss, probes(loss)).report()
 
 
 def symmetry(loss: Loss) -> tuple[float | None, Verdict]:
@@ -67,43 +61,32 @@ def symmetry(loss: Loss) -> tuple[float | None, Verdict]:
     >>> symmetry(get_loss("unhinged"))[0], symmetry(get_loss("hinge"))[0]
     (2.0, None)
     """
-    analysis = _Analysis(loss)
-    return (2 * analysis.at_zero if analysis.symmetric else None), analysis.symmetric
+    shape = Shape(loss, probes(loss))
+    return (2 * shape.at_zero if shape.symmetric else None), shape.symmetric
 
 
-class _Analysis:
-    """The checks, each computed once, from the loss's values alone."""
-
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
-        self.function = as_function(loss)
-        self.unit = unit(self.function)
-        self.positive = probes(loss)
-        self.margins = np.concatenate([-self.positive[::-1], [0.0], self.positive])
-        self.values = self.function(self.margins)
-        self.near = np.abs(self.margins) <= 10 * self.unit
-        self.scale = float(np.ptp(self.values[self.near]))
-        self.at_zero = float(self.function(np.zeros(1))[0]) + 0.0  # turns -0 into 0
+class _Analysis(Shape):
+    """What follows from the shape of a loss and from its conditional risk, each computed once."""
 
     def report(self) -> Report:
-        unknown = np.isnan(self.values) | (np.isinf(self.values) & self.near)
-        if not unknown.any() and _ROUNDING * np.abs(self.values[self.near]).max() > 1e-6 * self.scale > 0:
-            return self._report_of_nothing("the loss's differences drown in the rounding of its values")
-        if max(map(abs, self.loss.breakpoints), default=0.0) > 1e10 * self.unit:
-            return self._report_of_nothing("the loss's breakpoints lie beyond the margins that are looked at")
-        if unknown.any():
-            i = int(np.argmin(np.where(unknown, np.abs(self.margins), np.inf)))
-            return self._report_of_nothing(f"l({self.margins[i]:g}) is {self.values[i]:g}")
+        names = [name for name, kind in Report.__annotations__.items() if kind == "Verdict"]
+        if self.unknown is not None:
+            verdict = Verdict("cannot tell", self.unknown)
+            verdicts = dict.fromkeys(names, verdict)
+            return Report(
+                loss=self.loss,
+                **verdicts,
+                K=None,
+                symmetric_interval=(0.0, 0.0),
+                excess_risk_constant=None,
+                M=None,
+                link=None,
+                disagreements=(),
+            )
+        verdicts = reconciled({name: getattr(self, name) for name in names})
         return Report(
             loss=self.loss,
-            symmetric=self.symmetric,
-            convex=self.convex,
-            non_increasing=self.non_increasing,
-            bounded=self.bounded,
-            calibrated=self.calibrated,
-            excess_risk_bound=self.excess_risk_bound,
-            recovers_eta=self.recovers_eta,
-            auc_consistent=self.auc_consistent,
+            **verdicts,
             K=2 * self.at_zero if self.symmetric else None,
             symmetric_interval=(-self.symmetric_radius, self.symmetric_radius),
             excess_risk_constant=self.excess_risk_constant,
@@ -112,161 +95,10 @@ class _Analysis:
             disagreements=self.disagreements,
         )
 
-    def _report_of_nothing(self, reason: str) -> Report:
-        verdict = Verdict("cannot tell", reason)
-        verdicts = {name: verdict for name, kind in Report.__annotations__.items() if kind == "Verdict"}
-        return Report(
-            loss=self.loss,
-            **verdicts,
-            K=None,
-            symmetric_interval=(0.0, 0.0),
-            excess_risk_constant=None,
-            M=None,
-            link=None,
-            disagreements=(),
-        )
-
-    def _asymmetric(self, z: Array) -> NDArray[np.bool_]:
-        """Return where l(z) + l(-z) differs from 2 l(0) by more than rounding."""
-        there, back = self.function(z), self.function(-z)
-        with np.errstate(invalid="ignore"):
-            size = self._rounding(there, back)
-            return ~(np.abs(there + back - 2 * self.at_zero) <= size) | np.isinf(size)
-
-    def _rounding(self, *values: Array) -> Array:
-        """Return the allowed error of a sum of values: a billionth of the loss's range, and the values' rounding."""
-        size: Array = np.full((), _TOLERANCE * self.scale)
-        for value in values:
-            size = size + _ROUNDING * np.abs(value)
-        return size
-
-    @cached_property
-    def _broken(self) -> NDArray[np.bool_]:
-        return self._asymmetric(self.positive)
-
-    @cached_property
-    def symmetric(self) -> Verdict:
-        constant = f"l(z) + l(-z) = {2 * self.at_zero:g}"
-        if not self._broken.any():
-            return Verdict("yes", f"{constant} at {len(self.positive):,} margins up to {self.positive[-1]:g}")
-        worst = self.positive[self._broken]
-        z = float(worst[np.argmin(np.abs(np.log(worst / (2 * self.symmetric_radius or 1.0))))])
-        total = float((self.function(np.array([z])) + self.function(np.array([-z])))[0])
-        held = (
-            f"on [{-self.symmetric_radius:g}, {self.symmetric_radius:g}] only"
-            if self.symmetric_radius
-            else "at z = 0 only"
-        )
-        return Verdict("no", f"{constant} {held}", f"l({z:.4g}) + l({-z:.4g}) = {total:.6g}")
-
-    @cached_property
-    def symmetric_radius(self) -> float:
-        """The half-width of the interval on which l(z) + l(-z) is constant."""
-        if not self._broken.any():
-            return math.inf
-        first = int(np.argmax(self._broken))
-        low, high = (float(self.positive[first - 1]) if first else 0.0), float(self.positive[first])
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._asymmetric(np.array([middle]))[0] else (middle, high)
-        # If l(z) + l(-z) bends smoothly at 0, it equals 2 l(0) close to 0 by rounding alone: that is no interval.
-        return float(f"{low:.7g}") if low > 1e-2 * self.unit else 0.0
-
-    @cached_property
-    def convex(self) -> Verdict:
-        close = self.unit * np.linspace(-5, 5, 101)
-        grid = np.unique(
-            np.concatenate([close, *(side * self.positive[::11] for side in (-1, 1)), self.loss.breakpoints])
-        )
-        values = self.function(grid)
-        middle = self.function(((grid[:, None] + grid) / 2).ravel()).reshape(len(grid), -1)
-        with np.errstate(invalid="ignore"):
-            excess = middle - (values[:, None] + values) / 2
-            far = self.unit + np.abs(grid)[:, None] + np.abs(grid)
-            # Divided by the distance, so that the witness is near 0.
-            excess = np.where(excess > self._rounding(values[:, None], values), excess, 0.0) / far
-        if not excess.any():
-            return Verdict("yes", f"no chord lies below the loss, for {len(grid) ** 2:,} chords")
-        i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
-        x, y = float(grid[i]), float(grid[j])
-        chord = float(values[i] + values[j]) / 2
-        return Verdict(
-            "no", "a chord lies below the loss", f"l({(x + y) / 2:.4g}) = {middle[i, j]:.4g} > {chord:.4g}, "
-            f"the mean of l({x:.4g}) and l({y:.4g})",
-        )  # fmt: skip
-
-    @cached_property
-    def non_increasing(self) -> Verdict:
-        with np.errstate(invalid="ignore"):
-            rises = np.nan_to_num(np.diff(self.values), nan=0.0)
-            size = self._rounding(self.values[1:])
-            rising = rises > np.where(np.isfinite(size), size, 0.0)
-        if not rising.any():
-            return Verdict("yes", f"no rise between {len(self.margins):,} margins in order")
-        plain = rising & (rises > 1e-3 * self.scale) if (rises > 1e-3 * self.scale).any() else rising
-        i = int(np.argmin(np.where(plain, np.abs(self.margins[1:]), np.inf)))
-        x, y, low, high = self.margins[i], self.margins[i + 1], self.values[i], self.values[i + 1]
-        return Verdict("no", "the loss rises", f"l({x:.10g}) = {low:.6g} < l({y:.10g}) = {high:.6g}")
-
-    def _infimum(self, side: int, sign: int = 1) -> Infimum:
-        value, at = infima(self.loss, np.ones(1), side, sign)
-        return Infimum(float(value[0]), float(at[0]))
-
-    @cached_property
-    def infimum_positive(self) -> Infimum:
-        """The infimum of l over a > 0."""
-        return self._infimum(1)
-
-    @cached_property
-    def infimum_rest(self) -> Infimum:
-        """The infimum of l over a <= 0."""
-        below = self._infimum(-1)
-        return Infimum(self.at_zero, 0.0) if self.at_zero <= below.value else below
-
-    @cached_property
-    def bounded(self) -> Verdict:
-        suprema = [self._infimum(side, sign=-1) for side in (1, -1)]
-        infima_ = [self.infimum_positive, self.infimum_rest]
-        for name, ends in (("below", infima_), ("above", suprema)):
-            for end in ends:
-                if math.isinf(end.value):
-                    z = math.copysign(1e4 * self.unit, end.at)
-                    return Verdict("no", f"unbounded {name}", f"l({z:g}) = {float(self.function(np.array([z]))[0]):g}")
-                if math.isnan(end.value):
-                    return Verdict(
-                        "cannot tell", f"the limit {name} cannot be read off at margins up to {1e12 * self.unit:g}"
-                    )
-        low, high = min(end.value for end in infima_), max(-end.value for end in suprema)
-        tidy = 1e-12 * self.scale
-        low, high = (0.0 if abs(value) < tidy else value for value in (low, high))
-        return Verdict("yes", f"values between {low:g} and {high:g}")
-
-    @cached_property
-    def slopes_at_zero(self) -> tuple[float, float]:
-        """The slopes just left and just right of 0; NaN where the loss jumps."""
-        step = 1e-9 * self.unit
-        left, right = self.function(np.array([-step, step]))
-        if abs(left - self.at_zero) + abs(right - self.at_zero) > 1e-3 * self.scale:
-            return math.nan, math.nan
-        below, above = self._slopes(np.array([-step, step]))
-        return float(below), float(above)
-
-    @cached_property
-    def falls_at_zero(self) -> bool:
-        """Whether l'(0) exists and is negative."""
-        left, right = self.slopes_at_zero
-        return left < 0 and right < 0 and abs(left - right) <= 1e-6 * abs(left)
-
     @cached_property
     def calibrated(self) -> Verdict:
         if self.symmetric:
-            right, wrong = self.infimum_positive.value, self.infimum_rest.value
-            if math.isnan(right) or math.isnan(wrong):
-                return Verdict("cannot tell", "theorem 5 needs the infima of the loss, which cannot be read off")
-            compared = f"inf over a > 0 of l is {right:g}, over a <= 0 it is {wrong:g}"
-            if right < wrong - _TOLERANCE * self.scale:
-                return Verdict("yes", f"theorem 5: {compared}")
-            return Verdict("no", "theorem 5 (symmetric losses)", compared)
+            return self._calibrated_by_theorem_5
         if self.convex:
             left, right = self.slopes_at_zero
             if self.falls_at_zero:
@@ -277,17 +109,81 @@ class _Analysis:
         return self._calibrated_by_definition
 
     @cached_property
+    def _calibrated_by_theorem_5(self) -> Verdict:
+        right, wrong = self.infimum_positive.value, self.infimum_rest.value
+        if math.isnan(right) or math.isnan(wrong):
+            return Verdict("cannot tell", "theorem 5 needs the infima of the loss, which cannot be read off")
+        compared = f"inf over a > 0 of l is {right:g}, over a <= 0 it is {wrong:g}"
+        if right < wrong - TOLERANCE * self.scale:
+            also = "; corollary 6: non-increasing, l'(0) < 0" if self.non_increasing and self.falls_at_zero else ""
+            return Verdict("yes", f"theorem 5: {compared}{also}")
+        if right < wrong - ROUNDING * (abs(right) + abs(wrong)):
+            return Verdict("cannot tell", "theorem 5: the infima of the two sides are too close to each other")
+        return Verdict("no", "theorem 5 (symmetric losses)", compared)
+
+    def _risk(self, eta: Array | float, a: Array | float) -> Array:
+        """Return C(eta, a) for finite scores; avoids zero times infinity."""
+        eta, a = np.broadcast_arrays(np.asarray(eta, dtype=np.float64), np.asarray(a, dtype=np.float64))
+        there, back = self.function(a.ravel()).reshape(a.shape), self.function(-a.ravel()).reshape(a.shape)
+        with np.errstate(invalid="ignore", over="ignore"):
+            risk: Array = np.where(eta == 0, 0.0, eta * there) + np.where(eta == 1, 0.0, (1 - eta) * back)
+        return risk
+
+    @cached_property
     def _calibrated_by_definition(self) -> Verdict:
         etas = np.concatenate([[0.0], _ETAS, [1.0]])
-        best, _, wrong, _ = all_infima(self.loss, etas)
-        if np.isnan(best).any() or np.isnan(wrong).any():
-            eta = etas[np.isnan(best) | np.isnan(wrong)][0]
+        right, _, wrong, wrong_at = sided_infima(self.loss, etas)
+        unknown = np.isnan(right) | np.isnan(wrong)
+        with np.errstate(invalid="ignore"):
+            gap, size = wrong - right, ROUNDING * (abs(self.at_zero) + np.abs(np.where(np.isfinite(wrong), wrong, 0.0)))
+            told = gap > size
+            # Where neither is seen to be lower, the wrong sign is as good if its best score is not 0, or if eta is 0 or
+            # 1 and the risk is the loss itself. Otherwise the difference may be too small to be seen, as near 1/2.
+            elsewhere = (wrong < self.at_zero - size) & (np.abs(etas - 0.5) > _CLOSE)
+            equal = (gap > -size) & (elsewhere | (etas == 0) | (etas == 1))
+            refuted = ~unknown & ~told & (~(gap > -size) | equal)
+        if refuted.any():
+            i = int(np.argmax(refuted & (np.abs(etas - 0.5) >= np.abs(etas - 0.5)[refuted].max())))
+            return self._wrong_sign(float(etas[i]), float(wrong_at[i]), float(wrong[i]))
+        if unknown.any():
+            eta = etas[unknown][0]
             return Verdict("cannot tell", f"the infima of the conditional risk at eta = {eta:g} cannot be read off")
-        equal = ~(wrong > best + 1e-12 * self.scale)
-        if equal.any():
-            eta, h = etas[equal][0], best[equal][0]
-            return Verdict("no", "definition: a wrong sign is as good", f"H⁻({eta:g}) = {h:.6g} = H({eta:g})")
-        return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {len(etas)} values of eta from 0 to 1")
+        corner = self._corner_at_zero
+        if corner:
+            (eta,) = shortest(lambda eta: 0.5 < eta < 0.5 + corner / 2, 0.5 + corner / 4)
+            return self._wrong_sign(eta, 0.0, self.at_zero)
+        close = etas[~told]
+        if (np.abs(close - 0.5) > _CLOSE).any():
+            return Verdict("cannot tell", f"at eta = {close[0]:g} the differences of the risk drown in rounding")
+        return Verdict("yes", f"definition: H⁻(eta) > H(eta) at {told.sum()} values of eta from 0 to 1")
+
+    def _wrong_sign(self, eta: float, a: float, value: float) -> Verdict:
+        """Return the verdict that at eta the score a, which is 0 or has the wrong sign, is as good as any."""
+        size = ROUNDING * (abs(value) + abs(self.at_zero))
+        if math.isinf(a):
+            reached = f"as the score goes to {'-' if a < 0 else ''}infinity"
+        else:
+            (a,) = shortest(lambda a: bool(self._risk(eta, a) <= value + size), a)
+            reached = f"at the score {plain(a)}"
+        witness = f"H⁻({plain(eta)}) = {value + 0.0:.6g} = H({plain(eta)}), {reached}"
+        return Verdict("no", "definition: a wrong sign is as good", witness)
+
+    @cached_property
+    def _corner_at_zero(self) -> float:
+        """The theta = 2 eta - 1 below which a corner at 0 makes 0 the best score, or 0 if there is no such corner.
+
+        C(eta, a) - l(0) is (even + theta odd) / 2, for even = l(a) + l(-a) - 2 l(0) and odd = l(a) - l(-a). It is
+        positive for every a if theta is below every ratio of even to -odd. Near a corner, the ratio is a constant.
+        """
+        there, back = self.function(self.positive), self.function(-self.positive)
+        with np.errstate(all="ignore"):
+            even, odd = there + back - 2 * self.at_zero, there - back
+            size = ROUNDING * (np.abs(there) + np.abs(back) + abs(self.at_zero))
+            ratios = np.where(odd < 0, (even - size) / -odd, np.where(even > size, np.inf, -np.inf))
+        near = np.searchsorted(self.positive, self.unit * np.array([1e-6, 1e-3]))
+        smallest = float(ratios.min())
+        constant = smallest > 0 and ratios[near[0]] > 0.5 * ratios[near[1]]
+        return min(smallest, 1.0) if constant else 0.0
 
     @cached_property
     def excess_risk_constant(self) -> float | None:
@@ -295,28 +191,33 @@ class _Analysis:
             return None
         return self.infimum_rest.value - self.infimum_positive.value
 
+    def _psi(self) -> str:
+        theta = np.array([0.25, 0.5, 1.0])
+        return ", ".join(f"psi({t:g}) = {v:.4g}" for t, v in zip(theta, psi_transform(self.loss, theta), strict=True))
+
     @cached_property
     def excess_risk_bound(self) -> Verdict:
         constant = self.excess_risk_constant
-        if constant is not None and math.isinf(constant):
+        if not self.calibrated:
             return Verdict(
-                "no",
-                "theorem 7's denominator is infinite: with R_l* = -infinity the bound says nothing",
+                self.calibrated.answer,
+                "a bound exists exactly for a calibrated loss (Bartlett et al., 2006)",
+                self.calibrated.witness,
             )
+        if self.lowest == -math.inf:
+            because = "theorem 7's denominator is infinite" if constant is not None else "the loss has no lower bound"
+            return Verdict("no", f"{because}: with R_l* = -infinity the bound says nothing", self.bounded.witness)
+        if math.isnan(self.lowest):
+            return Verdict("cannot tell", "a bound needs the infimum of the loss, which cannot be read off")
         if constant is not None:
             return Verdict("yes", f"theorem 7: R01 - R01* <= (R_l - R_l*) / {constant:g}")
-        if self.calibrated:
-            theta = np.array([0.25, 0.5, 1.0])
-            known = ", ".join(
-                f"psi({t:g}) = {v:.4g}" for t, v in zip(theta, psi_transform(self.loss, theta), strict=True)
-            )
-            return Verdict("yes", f"psi(R01 - R01*) <= R_l - R_l* (Bartlett et al., 2006), {known}")
-        return Verdict(self.calibrated.answer, "a bound exists exactly for a calibrated loss (Bartlett et al., 2006)")
+        return Verdict("yes", f"psi(R01 - R01*) <= R_l - R_l* (Bartlett et al., 2006), {self._psi()}")
 
     @cached_property
-    def _minimizers(self) -> Array:
-        """f* at the values of eta above 1/2; those below 1/2 mirror them."""
-        return minimizers(self.loss, _UPPER)
+    def _optima(self) -> tuple[Array, Array]:
+        """H and f* at the values of eta above 1/2; those below 1/2 mirror them."""
+        best, at, _, _ = all_infima(self.loss, _UPPER)
+        return best, at
 
     @cached_property
     def bayes_scale(self) -> float | None:
@@ -324,8 +225,8 @@ class _Analysis:
         if not self.calibrated:
             return None
         if self.symmetric:
-            return self.infimum_positive.at
-        found = self._minimizers
+            return None if math.isnan(self.infimum_positive.at) else self.infimum_positive.at
+        found = self._optima[1]
         same = np.isinf(found).all() or (np.isfinite(found).all() and np.ptp(found) <= 1e-6 * np.abs(found).max())
         return float(found[len(found) // 2]) if same and found[0] > 0 else None
 
@@ -335,20 +236,56 @@ class _Analysis:
             return Verdict(
                 "no", "theorem 8: f*(eta) = M sign(eta - 1/2) knows only whether eta > 1/2", "eta = 0.6 and 0.9"
             )
-        etas, at = _UPPER, self._minimizers
+        best, at = self._optima
         if np.isnan(at).any():
             return Verdict("cannot tell", "the minimizer of the conditional risk cannot be read off")
-        with np.errstate(invalid="ignore"):
-            flat = ~(np.diff(at) > 1e-7 * np.maximum(self.unit, np.abs(at[1:])) * np.diff(etas))
-        if flat.any():
-            i = int(np.argmax(flat))
-            same = f"f*({etas[i]:g}) = {at[i]:.4g}, f*({etas[i + 1]:g}) = {at[i + 1]:.4g}"
-            return Verdict("no", "f* takes one value at several eta", same)
+        if shared := self._shared_minimizer:
+            return Verdict("no", "f* takes one value at several eta", shared)
+        told = self._told(best)
+        if told.mean() < 0.9:
+            return Verdict("cannot tell", "the conditional risk is too flat to find its minimizer")
+        etas, at = _UPPER[told], at[told]
+        steps = np.diff(at) / np.where(np.isfinite(at[1:]), np.maximum(self.unit, np.abs(at[1:])), 1.0) / np.diff(etas)
+        rises, falls = (steps > 1e-7).all() and at.min() > 0, (steps < -1e-7).all() and at.max() < 0
+        if not (rises or falls):
+            return Verdict(
+                "cannot tell", "f* is not seen to rise or fall strictly, and no two eta are seen to share it"
+            )
+        if rises and self.calibrated.answer == "no":
+            return Verdict("cannot tell", "f* rises strictly, but the loss is not calibrated")
         if self.corners:
             where = ", ".join(f"{corner:g}" for corner in self.corners[:3])
             return Verdict("cannot tell", f"at a corner ({where}) f* may take one value at several eta")
         known = ", ".join(f"f*({eta:g}) = {float(np.interp(eta, etas, at)):.4g}" for eta in (0.7, 0.8, 0.9))
-        return Verdict("yes", f"f* increases strictly: {self.link + '; ' if self.link else ''}{known}")
+        how = "increases" if rises else "decreases"
+        return Verdict("yes", f"f* {how} strictly: {self.link + '; ' if self.link else ''}{known}")
+
+    def _told(self, best: Array) -> NDArray[np.bool_]:
+        """Return where the lowest risk is so far below that of the score 0 that rounding does not hide f*."""
+        size = ROUNDING * (abs(self.at_zero) + np.abs(np.where(np.isfinite(best), best, 0.0)))
+        told: NDArray[np.bool_] = best < self.at_zero - 100 * size
+        return told
+
+    @cached_property
+    def _shared_minimizer(self) -> str | None:
+        """Two neighboring values of eta at which one score minimizes the conditional risk, as text; None if none do."""
+        etas, (best, at) = _UPPER, self._optima
+        told = self._told(best)
+        size = ROUNDING * (abs(self.at_zero) + np.abs(np.where(np.isfinite(best), best, 0.0)))
+        beside = self._risk(etas, 1e-6 * self.unit), self._risk(etas, -1e-6 * self.unit)
+        at_zero = (np.abs(best - self.at_zero) <= size) & (np.minimum(*beside) > self.at_zero + 10 * size)
+        for i in range(len(etas) - 1):
+            pair = slice(i, i + 2)
+            for a in (0.0, *at[pair]):
+                if a == 0:
+                    shared = at_zero[pair].all()
+                elif math.isinf(a):
+                    shared = told[pair].all() and (at[pair] == a).all()
+                else:
+                    shared = told[pair].all() and (self._risk(etas[pair], a) <= best[pair] + size[pair]).all()
+                if shared:
+                    return f"f*({etas[i]:g}) = {a:.4g}, f*({etas[i + 1]:g}) = {a:.4g}"
+        return None
 
     @cached_property
     def link(self) -> str | None:
@@ -361,27 +298,11 @@ class _Analysis:
         if self.calibrated.answer == "no":
             source = "lemma 9" if self.symmetric else "Gao and Zhou, 2015"
             return Verdict("no", f"{source}: an AUC-consistent loss is calibrated", self.calibrated.witness)
-        if self.symmetric and self.non_increasing and self.calibrated:
-            reason = "theorem 11: symmetric, non-increasing" + (
-                ", l'(0) < 0" if self.falls_at_zero else ", not constant (the remark after its proof)"
-            )
-            if self.infimum_positive.value == -math.inf:
-                reason += (
-                    "; but the infimum is -infinity, so some scores with ties approach it too: "
-                    "read it as 'every scoring that does not rank by eta can be improved'"
-                )
+        if self.lowest == -math.inf:
+            return self._no_lower_bound
+        if not math.isnan(self.lowest) and self.calibrated and (reason := self._reason_for_consistency):
             return Verdict("yes", reason)
-        corners = self.corners
-        if self.convex and self.non_increasing and self.falls_at_zero and not corners:
-            return Verdict("yes", "convex, differentiable, non-increasing, l'(0) < 0 (Gao and Zhou, 2015)")
-        if self._is_quadratic and self.convex and self.falls_at_zero:
-            return Verdict("yes", "the squared loss, up to scale (Gao et al., 2013)")
-        if self.calibrated and self._has_logit_link:
-            return Verdict(
-                "yes",
-                "f*(eta) is a multiple of logit(eta), so that f* minimizes the conditional risk of every pair at once",
-            )
-        found = three_points(self.loss, (*corners, *self.loss.breakpoints))
+        found = three_points(self.loss, (*self.corners, *self.loss.breakpoints))
         if found is not None:
             return Verdict(
                 "no",
@@ -391,40 +312,71 @@ class _Analysis:
         return Verdict("cannot tell", "no theorem covers this loss, and no counterexample is known")
 
     @cached_property
+    def _reason_for_consistency(self) -> str | None:
+        if self.symmetric and self.non_increasing:
+            more = "l'(0) < 0" if self.falls_at_zero else "not constant (the remark after its proof)"
+            return f"theorem 11: symmetric, non-increasing, {more}"
+        if self.convex and self.non_increasing and self.falls_at_zero and not self.corners:
+            return "convex, differentiable, non-increasing, l'(0) < 0 (Gao and Zhou, 2015)"
+        if self._is_quadratic and self.convex and self.falls_at_zero:
+            return "the squared loss, up to scale (Gao et al., 2013)"
+        if self._has_logit_link:
+            return (
+                "f*(eta) is a multiple of logit(eta), so that f* minimizes the conditional risk of every pair at once"
+            )
+        if self.lowest_at_infinity:
+            return (
+                "the ray condition: C(eta, a) tends to H(eta) as a grows, for every eta > 1/2, so that scores far "
+                "apart minimize the conditional risk of every pair at once"
+            )
+        return None
+
+    @cached_property
+    def _no_lower_bound(self) -> Verdict:
+        """The verdict on a loss without a lower bound: the pairwise risk of tied scores goes to -infinity, too."""
+        eta, scores = (1.0, 0.5, 0.0), [float(f"{t * self.unit:.4g}") for t in (1e1, 1e4)]
+        gaps = [(np.zeros(1), np.array([t]), np.array([t])) for t in scores]
+        risks = [float(pairwise_risk(self.function, eta, gap)[0]) for gap in gaps]
+        shown = " and ".join(f"{risk:.6g} at t = {t:g}" for risk, t in zip(risks, scores, strict=True))
+        return Verdict(
+            "no",
+            "the loss has no lower bound: the pairwise risk goes to its infimum, -infinity, for scores with ties, too",
+            f"eta = {_tuple(eta)}: the scores (t, t, 0) have the pairwise risk {shown}",
+        )
+
+    @cached_property
+    def auc_regret_bound(self) -> Verdict:
+        if self.auc_consistent.answer == "no":
+            return Verdict("no", "a bound exists only for an AUC-consistent loss", self.auc_consistent.witness)
+        if not self.auc_consistent:
+            return Verdict("cannot tell", "it is not known whether the loss is AUC-consistent")
+        if not (self._has_logit_link or self.lowest_at_infinity):
+            return Verdict(
+                "cannot tell", "no bound is known: the conditional risks of pairs need not be lowest at once"
+            )
+        constant = self.excess_risk_constant
+        if constant is None:
+            return Verdict("yes", f"psi(AUC regret) <= R - R*, {self._psi()}")
+        return Verdict(
+            "yes", f"AUC regret <= (R - R*) / {constant:g}, from corrupted labels (R - R*) / ({constant:g} (pi - pi'))"
+        )
+
+    @cached_property
     def _is_quadratic(self) -> bool:
         z, values = self.margins[self.near] / self.unit, self.values[self.near]
         if not np.isfinite(values).all():
             return False
         at = np.searchsorted(z, (-2.0, 0.0, 2.0))
         fitted = np.polynomial.Polynomial.fit(z[at], values[at], 2)
-        return bool((np.abs(fitted(z) - values) <= self._rounding(values)).all() and fitted.convert().coef[-1] > 0)
+        return bool((np.abs(fitted(z) - values) <= self.rounding(values)).all() and fitted.convert().coef[-1] > 0)
 
     @cached_property
     def _has_logit_link(self) -> bool:
+        close = 1e-5 + 10 * math.sqrt(ROUNDING * abs(self.at_zero) / self.scale) if self.scale else 0.0
         plain = _UPPER >= 0.55  # closer to 1/2 the minimum is too flat to find f* to many digits
         with np.errstate(invalid="ignore"):
-            ratios = (self._minimizers / torch.logit(_double(_UPPER)).numpy())[plain]
-            return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= 1e-5 * ratios[-1])
-
-    @cached_property
-    def corners(self) -> tuple[float, ...]:
-        """Margins at which the slope jumps: gaps between probes are bisected toward the larger change of slope."""
-        offset = 0.00314 * self.unit  # away from round numbers, where corners often are
-        grid = self.margins[np.abs(self.margins) <= 1e3 * self.unit] + offset
-        low, high = grid[:-1], grid[1:]
-        for _ in range(50):
-            middle = (low + high) / 2
-            left, center, right = self._slopes(low), self._slopes(middle), self._slopes(high)
-            in_left = np.abs(center - left) >= np.abs(right - center)
-            low, high = np.where(in_left, low, middle), np.where(in_left, middle, high)
-        left, right = self._slopes(low), self._slopes(high)
-        steep = np.abs(self._slopes(self.unit * np.array([-1.0, 0.1, 1.0]))).max()
-        jumps = np.abs(right - left) > 1e-8 * (np.abs(left) + np.abs(right) + steep)
-        return tuple(sorted({float(f"{z:.9g}") for z in (low + high)[jumps] / 2}))
-
-    def _slopes(self, z: Array) -> Array:
-        slopes: Array = self.loss.derivative(_double(z)).detach().numpy()
-        return slopes
+            ratios = (self._optima[1] / torch.logit(_double(_UPPER)).numpy())[plain]
+            return bool(np.isfinite(ratios).all() and ratios[0] > 0 and np.ptp(ratios) <= close * ratios[-1])
 
     @cached_property
     def disagreements(self) -> tuple[str, ...]:
@@ -475,4 +427,7 @@ def _same(claimed: float | None, found: float | None) -> bool:
 
 
 def _tuple(numbers: tuple[float, ...]) -> str:
-    return "(" + ", ".join(f"{number:g}" for number in numbers) + ")"
+    """Return numbers with few digits where these are enough, else with all."""
+    exact = (abs(float(f"{number:g}") - number) <= ROUNDING * abs(number) for number in numbers)
+    texts = (f"{number:g}" if short else plain(number) for number, short in zip(numbers, exact, strict=True))
+    return "(" + ", ".join(texts) + ")"

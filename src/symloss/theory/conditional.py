@@ -23,6 +23,8 @@ Function = Callable[[Array], Array]
 
 _SETTLED = 1e-9  # of the loss's range: a value that changes by less than this near 1e12 units is a limit
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_UNDERFLOW = 1e-290  # smaller values have lost digits
+_BENT = math.log2(1.1)  # a part that is ten per cent off its power of z is no longer that power
 _FAR: Array = np.geomspace(1e4, 1e12, 9)  # in units: the margins at which limits are found
 
 
@@ -59,7 +61,10 @@ def as_function(loss: Loss) -> Function:
 
 
 def unit(function: Function) -> float:
-    """Return a loss's own unit of length: the margin from which it is no longer a line through l(0), or 1 if none is.
+    """Return a loss's own unit of length: the margin from which it is no longer what it is near 0, or 1 if none is.
+
+    Near 0 the part l(z) - l(-z) is a multiple of a power of z. The unit is the margin from which it no longer is, or
+    from which the part l(z) + l(-z) - 2 l(0) is no longer small beside it. For a step, it is the margin of the step.
 
     Examples
     --------
@@ -71,12 +76,22 @@ def unit(function: Function) -> float:
     with np.errstate(all="ignore"):
         there, back, middle = function(z), function(-z), float(function(np.zeros(1))[0])
         odd, even = there - back, there + back - 2 * middle
-        # At smaller margins, rounding hides both parts, and quotients of hidden parts mean nothing.
-        seen = np.abs(odd) > 1e6 * _ROUNDING * (np.abs(there) + np.abs(back) + abs(middle))
-        start = int(np.argmax(seen))
-        bent = np.abs(odd / z - odd[start] / z[start]) > 0.1 * np.abs(odd[start] / z[start])
+        # At smaller margins, rounding or underflow hides both parts, and quotients of hidden parts mean nothing.
+        seen = np.abs(odd) > 1e6 * _ROUNDING * (np.abs(there) + np.abs(back) + abs(middle)) + _UNDERFLOW
+        height = np.log2(np.abs(odd))
+        # The formula of the loss may round more than its values show: begin where two octaves are one power of z.
+        octaves = np.lib.stride_tricks.sliding_window_view(height, 17)
+        powers = (octaves[:, -1] - octaves[:, 0]) / 2
+        off = np.abs(octaves - octaves[:, :1] - powers[:, None] * np.arange(17) / 8).max(1)
+        steady = seen[: len(off)] & (off < 0.02)
+        start = int(np.argmax(steady))
+        power = float(powers[start])
+        if not steady.any() or abs(power) < 0.1:
+            return float(z[start]) if start else 1.0
+        power = round(power) if abs(power - round(power)) < 0.1 else power
+        bent = np.abs(height - height[start] - max(power, 1.0) * np.log2(z / z[start])) > _BENT
         turned = np.abs(even) > 0.1 * np.abs(odd)
-        departs = seen & (bent | turned) & (np.arange(len(z)) > start)
+        departs = seen & (bent | (turned & ~turned[start])) & (np.arange(len(z)) > start)
     first = int(np.argmax(departs))
     return float(z[first]) if departs.any() and first > start + 1 else 1.0
 
@@ -129,9 +144,10 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
     settled = _SETTLED * spread
     moving = (drops[:, -1] > settled) | ((drops.max(1) > settled) & (drops[:, -1] < -settled))
     endless = moving & (drops.min(1) > 0) & (drops[:, -1] > drops[:, 0] / 2)
+    endless |= (values == -np.inf).any(1)
     best = np.nanargmin(np.where(np.isnan(values), np.inf, values), axis=1)
-    at, lowest = _refined(risk, margins, best)
-    limit = tail[:, -1]
+    at, lowest = _refined(risk, margins, best, spread)
+    limit = _limits(tail, drops)
     close = 1e-13 * spread + _ROUNDING * np.abs(lowest)
     approached = (limit < lowest - close) | (
         (limit <= lowest + close) & _only_approached(values, margins, np.minimum(lowest, limit))
@@ -144,7 +160,18 @@ def _infima(risk: Function, margins: Array, direction: float) -> tuple[Array, Ar
     return np.where(unknown, np.nan, value), np.where(unknown, np.nan, at)
 
 
-def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Array, Array]:
+def _limits(tail: Array, drops: Array) -> Array:
+    """Return the limits of the risks at infinity: the last values, less what a tail that falls like a power still owes.
+
+    The margins of the tail are powers of ten, so the drops of such a tail are a geometric series.
+    """
+    falling = (drops[:, -1] > 0) & (drops[:, -2] > 2 * drops[:, -1])
+    owed = drops[:, -1] ** 2 / np.where(falling, drops[:, -2] - drops[:, -1], 1.0)
+    limits: Array = tail[:, -1] - np.where(falling, owed, 0.0)
+    return limits
+
+
+def _refined(risk: Function, margins: Array, best: NDArray[np.intp], spread: Array) -> tuple[Array, Array]:
     """Return where each risk is lowest and its value there, by golden-section search around the lowest probe."""
     ratio = (math.sqrt(5) - 1) / 2
     at = margins[best].astype(np.float64)
@@ -168,8 +195,17 @@ def _refined(risk: Function, margins: Array, best: NDArray[np.intp]) -> tuple[Ar
         middle = (low + high) / 2
         reached = np.diagonal(risk(middle)) <= lowest
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    nearest = np.where(np.abs(high - margins[best]) <= _ROUNDING * np.abs(high), margins[best], high)
-    return np.where(flat, nearest, at), lowest
+    close = np.abs(high - margins[best]) <= _ROUNDING * np.abs(high)
+    nearest = np.where(close | _at_step(risk, high, lowest, spread), margins[best], high)
+    at = np.where(flat, nearest, at)
+    return np.where(_at_step(risk, at, lowest, spread), np.nan, at), lowest
+
+
+def _at_step(risk: Function, at: Array, lowest: Array, spread: Array) -> NDArray[np.bool_]:
+    """Return whether the lowest risk is that just beside a step, and is lost where a few digits of ``at`` are lost."""
+    short = np.array([float(f"{margin:.9g}") for margin in at])
+    lost: NDArray[np.bool_] = np.diagonal(risk(short)) > lowest + 1e-6 * spread
+    return lost
 
 
 def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.bool_]:
@@ -184,6 +220,25 @@ def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.
     growing = first[2] - first[1] > 0.25 * (first[1] - first[0]) + 0.02 * first[1]
     asymptote: NDArray[np.bool_] = (height > 0) & np.isfinite(height) & growing
     return asymptote
+
+
+def limit(loss: Loss, side: int) -> float:
+    """Return the limit of l at infinity or, for ``side`` -1, at -infinity; NaN if it cannot be read off or is infinite.
+
+    Examples
+    --------
+    >>> limit(get_loss("sigmoid"), 1), limit(get_loss("sigmoid"), -1), limit(get_loss("hinge"), -1)
+    (0.0, 1.0, nan)
+    """
+    function = as_function(loss)
+    length = unit(function)
+    tail, near = function(side * length * _FAR)[None], function(length * np.linspace(-10, 10, 201))
+    with np.errstate(invalid="ignore", over="ignore"):
+        drops = -np.diff(tail)
+        settled = np.abs(drops[0, -1]) <= _SETTLED * np.ptp(near) and np.abs(drops[0, -1]) <= np.abs(drops).max() / 2
+        falling = 1 if drops[0, -1] > 0 else -1
+        found = falling * _limits(falling * tail, falling * drops)[0]
+    return float(found) if settled or not drops.any() else math.nan
 
 
 def conditional_risk(loss: LossLike, eta: float, margins: Any) -> Array:
@@ -225,6 +280,20 @@ def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
     >>> best.tolist(), at.tolist(), wrong.tolist()
     ([0.25, 0.25], [-1.0, 1.0], [0.5, 0.5])
     """
+    right, right_at, wrong, wrong_at = sided_infima(loss, etas)
+    lower = ~(right >= wrong)  # keeps NaN
+    return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
+
+
+def sided_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the infima over scores of the right sign and their places, then those over 0 and scores of the wrong sign.
+
+    Examples
+    --------
+    >>> right, at, wrong, _ = sided_infima(get_loss("ramp"), np.array([0.75]))
+    >>> right.tolist(), at.tolist(), wrong.tolist()
+    ([0.25], [1.0], [0.5])
+    """
     function = as_function(loss)
     at_zero = 0.5 * function(np.zeros(1))[0] + 0.5 * function(-np.zeros(1))[0]
     positive, negative = infima(loss, etas, 1), infima(loss, etas, -1)
@@ -232,9 +301,7 @@ def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
     right, right_at = (np.where(upper, p, n) for p, n in zip(positive, negative, strict=True))
     wrong, wrong_at = (np.where(upper, n, p) for p, n in zip(positive, negative, strict=True))
     below = ~(wrong >= at_zero)  # keeps NaN
-    wrong, wrong_at = np.where(below, wrong, at_zero), np.where(below, wrong_at, 0.0)
-    lower = ~(right >= wrong)
-    return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
+    return right, right_at, np.where(below, wrong, at_zero), np.where(below, wrong_at, 0.0)
 
 
 def minimizer(loss: LossLike, eta: float) -> float:

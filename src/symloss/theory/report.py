@@ -41,8 +41,12 @@ class Report:
     ----------
     loss : Loss
         The loss analyzed.
-    symmetric, convex, non_increasing, bounded, calibrated, excess_risk_bound, recovers_eta, auc_consistent : Verdict
-        The properties.
+    symmetric, convex, non_increasing, bounded : Verdict
+        The shape of the loss.
+    calibrated, excess_risk_bound, recovers_eta : Verdict
+        What it says about classification.
+    auc_consistent, auc_regret_bound : Verdict
+        What it says about ranking.
     K : float or None
         The constant l(z) + l(-z), if the loss is symmetric.
     symmetric_interval : tuple of float
@@ -51,7 +55,7 @@ class Report:
         (inf over a <= 0 of l) - (inf over a > 0 of l) (theorem 7), for a calibrated symmetric loss.
     M : float or None
         The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* does not
-        have this form.
+        have this form, or if no score minimizes the risk because the loss jumps there.
     link : str or None
         The formula of f* that the loss claims, or None if the claim is wrong.
     disagreements : tuple of str
@@ -74,6 +78,7 @@ class Report:
     excess_risk_bound: Verdict
     recovers_eta: Verdict
     auc_consistent: Verdict
+    auc_regret_bound: Verdict
     K: float | None
     symmetric_interval: tuple[float, float]
     excess_risk_constant: float | None

@@ -14,6 +14,9 @@ from symloss.theory.conditional import Array, Function, as_function
 # that we know.
 _TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
 
+# Into the six regions that three families of lines form around a corner, and along the six rays between them.
+_WAYS = ((1, 1), (-1, -1), (2, -1), (1, -2), (-2, 1), (-1, 2), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+
 
 @dataclass(frozen=True)
 class ThreePoints:
@@ -42,10 +45,10 @@ class ThreePoints:
 def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -> ThreePoints | None:
     """Return three points on which scores that do not rank by eta minimize the pairwise risk, or None.
 
-    The loss must be linear between its breakpoints. Its pairwise risk is then linear between the lines on which a score
-    difference is a breakpoint, so the minimum is at a corner of these regions, and there are few corners. A corner that
-    does not rank by eta is returned if its risk is below that of every corner that does. Scores between the corners
-    that rank by eta can then approach its risk, but not go below it.
+    The loss must be linear between its breakpoints, and bounded below. Its pairwise risk is then linear between the
+    lines on which a score difference is a breakpoint, so its infimum is at a corner of these regions, or is approached
+    there from inside a region if the loss jumps. There are few corners. One that does not rank by eta is returned if no
+    other has a lower risk. Scores that rank by eta may then approach its risk, but not go below it.
 
     Examples
     --------
@@ -58,27 +61,68 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     if not marks or not _linear_between(function, marks):
         return None
     far = max(marks) or 1.0  # if 0 is the only mark, any distance will do
+    if (function(far * np.array([100.0, -100.0])) < function(far * np.array([10.0, -10.0]))).any():
+        return None  # the loss falls forever
     signed = {0.0, far, -far, *marks, *(-mark for mark in marks)}
     gaps = np.array(sorted({a + b for a in signed for b in signed} | {(a + b) / 2 for a in signed for b in signed}))
     first, second = (axis.ravel() for axis in np.meshgrid(gaps, gaps))
     ranks_by_eta = (first > 0) & (second > 0)
+    step = 1e-3 * float(np.diff(gaps)[np.diff(gaps) > 1e-9 * far].min())
+    ways = _WAYS if _jumps(function, signed, step) else ()
     for eta in _TRIPLES:
-        risk = _pairwise_risk(function, eta, first, second)
-        ranking, other = (float(risk[side].min()) for side in (ranks_by_eta, ~ranks_by_eta))
+        risk = pairwise_risk(function, eta, (first, second, first + second))
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
-        if other < ranking - 1e-9 * abs(ranking):
+        approached = [float(_approached(function, eta, (first, second), step, way).min()) for way in ways]
+        lowest = min([float(risk.min()), *approached])
+        if risk[best] <= lowest + 1e-12 * abs(lowest):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
-            return ThreePoints(eta, scores, other)
+            return ThreePoints(eta, scores, float(risk[best]))
     return None
 
 
-def _pairwise_risk(function: Function, eta: tuple[float, float, float], first: Array, second: Array) -> Array:
-    """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g)."""
-    pairs = ((eta[0], eta[1], first), (eta[1], eta[2], second), (eta[0], eta[2], first + second))
-    total = np.zeros_like(first)
-    for high, low, gap in pairs:
+def pairwise_risk(function: Function, eta: tuple[float, float, float], gaps: tuple[Array, Array, Array]) -> Array:
+    """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g).
+
+    ``gaps`` are the differences g - g' of the first and second point, of the second and third, and of the first and
+    third.
+
+    Examples
+    --------
+    >>> gaps = np.zeros(1), np.array([10.0]), np.array([10.0])
+    >>> pairwise_risk(as_function(get_loss("unhinged")), (1.0, 0.5, 0.0), gaps)
+    array([-13.])
+    """
+    pairs = ((eta[0], eta[1]), (eta[1], eta[2]), (eta[0], eta[2]))
+    total = np.zeros_like(gaps[0])
+    for (high, low), gap in zip(pairs, gaps, strict=True):
         total = total + high * (1 - low) * function(gap) + low * (1 - high) * function(-gap)
     return total
+
+
+def _approached(
+    function: Function, eta: tuple[float, float, float], at: tuple[Array, Array], step: float, way: tuple[int, int]
+) -> Array:
+    """Return the limit of the risk at the corners along one way: linear pieces are extrapolated from two points."""
+    # The third gap is moved by itself, so that it stays what it is where the way keeps it.
+    near, beyond = (
+        pairwise_risk(
+            function,
+            eta,
+            (at[0] + k * step * way[0], at[1] + k * step * way[1], at[0] + at[1] + k * step * (way[0] + way[1])),
+        )
+        for k in (1, 2)
+    )
+    limits: Array = 2 * near - beyond
+    return limits
+
+
+def _jumps(function: Function, marks: set[float], step: float) -> bool:
+    """Return whether the loss jumps at a mark: its limits from both sides, or its value there, differ."""
+    at = np.array(sorted(marks))
+    sides = [2 * function(at + side * step) - function(at + 2 * side * step) for side in (-1, 1)]
+    value = function(at)
+    size = 1e-9 * (np.abs(value).max() + np.abs(sides).max())
+    return bool((np.abs(sides - value) > size).any())
 
 
 def _distances(declared: tuple[float, ...], found: tuple[float, ...]) -> set[float]:
