@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import symloss as sl
 from symloss.metrics import clean_auc_bounds
@@ -74,6 +75,23 @@ def test_bounds_are_attained(side, prior, level, rates, spread, excess):
     assert p == pytest.approx(prior, abs=2e-3)
     assert share == pytest.approx(rates[1] + (1 - sum(rates)) * p + excess, abs=2e-3)
     assert clean_auc_bounds(noisy, share, rates, spread, prior=p)[side == 1] == pytest.approx(clean, abs=5e-3)
+
+
+@pytest.mark.parametrize(("auc", "share", "rates", "spread", "prior"), [
+    (0.75, 0.5, (0.1, 0.1), 0.1, 0.45), (0.62, 0.6, (0.3, 0.2), 0.1, 0.7), (0.8, 0.4, (0.05, 0.1), 0.05, 0.36),
+])  # fmt: skip
+def test_bounds_are_the_optima_of_a_linear_program(auc, share, rates, spread, prior):
+    """Over all posteriors and flip probabilities of 60 points: the clean AUC is linear in them at a given prior."""
+    n = 60
+    rank, one, zero = (np.arange(n) + 0.5) / n - 0.5, np.ones(n), np.zeros(n)
+    slope, identity = 1 - sum(rates), np.eye(n)
+    limits = np.block([[slope * identity, -identity], [-slope * identity, identity]])  # of eta and the noisy eta
+    bounds = np.r_[np.full(n, spread - rates[1]), np.full(n, spread + rates[1])]
+    equal = np.array([np.r_[one, zero], np.r_[zero, one], np.r_[zero, rank]]) / n
+    known = [prior, share, share * (1 - share) * (auc - 0.5)]
+    for side, expected in zip((1, -1), clean_auc_bounds(auc, share, rates, spread, prior), strict=True):
+        found = linprog(side * np.r_[rank, zero] / n, limits, bounds, equal, known, bounds=(0, 1))
+        assert 0.5 + side * found.fun / (prior * (1 - prior)) == pytest.approx(expected, abs=1e-3)
 
 
 @given(

@@ -404,7 +404,7 @@ def _extreme_auc(known: float, slope: float, offset: float, spread: float, least
         return 0.5 + (known + spread * (1 - part**2) / 4) / (slope * p * (1 - p))
 
     values = [clean(p) for p in (least, *stationary, most)]
-    return max(values) if spread > 0 else min(values)
+    return float(max(values) if spread > 0 else min(values))
 
 
 __all__ = [

@@ -36,9 +36,9 @@ def from_keywords(documents: Iterable[str], keywords: Sequence[str]) -> tuple[li
     if isinstance(keywords, str) or not keywords or not all(isinstance(word, str) and word for word in keywords):
         raise ValueError(f"keywords must be a list of one or more words, got {keywords!r}")
     texts = list(documents)
-    wrong = next((text for text in texts if not isinstance(text, str)), None)
-    if isinstance(documents, str) or wrong is not None:
-        raise ValueError(f"documents must be a list of texts, got {type(wrong or documents).__name__}")
+    wrong = [documents] if isinstance(documents, str) else [text for text in texts if not isinstance(text, str)]
+    if wrong:
+        raise ValueError(f"documents must be a list of texts, got {wrong[0]!r}")
     # Longer keywords first, so that "goal kick" is left out as a whole if "goal" is a keyword, too.
     words = "|".join(re.escape(word) for word in sorted(keywords, key=len, reverse=True))
     pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
