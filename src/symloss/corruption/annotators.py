@@ -19,7 +19,7 @@ _ITERATIONS = 5000
 class Annotations(NamedTuple):
     """One label and weight for each item, and what they were computed from.
 
-    Attributes
+    Parameters
     ----------
     y : array of n labels in {+1, -1}
         The class under which the labels of the item's annotators are more probable.
