@@ -174,3 +174,11 @@ def test_boundary_consistent_noise_keeps_the_order_and_bounds_the_regret(seed, p
     least = 1 - np.sum(rho, axis=0).max()
     factor = share * (1 - share) / (prior * (1 - prior) * least)
     assert best - clean <= factor * (best_noisy - corrupted) + 1e-12
+
+
+def test_boundary_consistent_noise_can_swap_two_models_that_are_not_the_best():
+    """The example on the page on corruption."""
+    mass, eta, rho = np.full(4, 0.25), np.array([0.2, 0.4, 0.6, 0.8]), np.array([0, 0.45, 0.45, 0])
+    for ranks, clean, noisy in (([1, 4, 2, 3], 0.6, 0.645), ([2, 1, 4, 3], 0.65, 0.5825)):
+        found = exact(mass, eta, np.array(ranks, dtype=float), rho, rho)
+        assert (found[0], found[2]) == pytest.approx((clean, noisy))
