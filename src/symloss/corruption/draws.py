@@ -1,43 +1,18 @@
-"""Noise models: mutual contamination (pi, pi'), label flips, PU and UU data, and conversions between them."""
+"""Corrupted data drawn from clean data: mutual contamination (pi, pi'), PU and UU data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from symloss.checking import check_fraction, check_probability, is_positive
+from symloss.checking import is_positive
+from symloss.corruption.rates import check_contamination
 
 RandomState = int | np.random.Generator | None
-
-
-class Contamination(NamedTuple):
-    """The share of clean positives among the corrupted positives (pi) and the corrupted negatives (pi').
-
-    Examples
-    --------
-    >>> to_contamination(FlipRates(positive=0.2, negative=0.2), prior=0.5).pi
-    0.8
-    """
-
-    pi: float
-    pi_prime: float
-
-
-class FlipRates(NamedTuple):
-    """The probability that a clean positive, or a clean negative, carries the other label.
-
-    Examples
-    --------
-    >>> flip_labels([1, 1, 0, 0], *FlipRates(positive=0.0, negative=1.0), random_state=0)
-    array([1, 1, 1, 1])
-    """
-
-    positive: float
-    negative: float
 
 
 def contaminate(
@@ -156,130 +131,6 @@ def unlabeled_unlabeled(
     )
 
 
-def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:
-    """Return two sets of points as one X, and labels: +1 for the points of A, -1 for those of B.
-
-    If A has the larger share of positives, this is mutual contamination, and nothing more is needed to learn from two
-    unlabeled sets. The same is true of labeled positives A and unlabeled points B.
-
-    Parameters
-    ----------
-    A, B : arrays, tensors, data frames or sparse matrices of the same features
-
-    Examples
-    --------
-    >>> X, y = from_two_sets([[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]])
-    >>> X.shape, y
-    ((3, 2), array([ 1, -1, -1]))
-    """
-    A, B = (part if hasattr(part, "shape") else np.asarray(part) for part in (A, B))
-    if A.shape[1:] != B.shape[1:] or not len(A.shape):
-        raise ValueError(f"A and B must hold the same features, got shapes {tuple(A.shape)} and {tuple(B.shape)}")
-    if 0 in (A.shape[0], B.shape[0]):
-        raise ValueError(f"A and B must hold points, got {A.shape[0]} and {B.shape[0]}")
-    return _stacked(A, B), np.repeat([1, -1], [A.shape[0], B.shape[0]])
-
-
-def _stacked(A: Any, B: Any) -> Any:
-    if isinstance(A, torch.Tensor):
-        return torch.cat([A, torch.as_tensor(B)])
-    if hasattr(A, "columns"):
-        import pandas as pd
-
-        if list(A.columns) != list(getattr(B, "columns", A.columns)):
-            raise ValueError(f"A and B must have the same columns, got {list(A.columns)} and {list(B.columns)}")
-        return pd.concat([A, B if hasattr(B, "columns") else pd.DataFrame(B, columns=A.columns)], ignore_index=True)
-    if hasattr(A, "tocsr") or hasattr(B, "tocsr"):
-        from scipy import sparse
-
-        return sparse.vstack([A, B], format="csr")
-    return np.concatenate([A, B])
-
-
-def flip_labels(y: Any, rate_positive: float, rate_negative: float, random_state: RandomState = None) -> Any:
-    """Flip each positive label with probability ``rate_positive`` and each negative one with ``rate_negative``.
-
-    The labels keep their coding and dtype. They are returned as a tensor if they were one, else as an array.
-
-    Examples
-    --------
-    >>> flip_labels([1, 1, 0, 0], rate_positive=1.0, rate_negative=0.0, random_state=0)
-    array([0, 0, 0, 0])
-    """
-    check_probability("rate_positive", rate_positive)
-    check_probability("rate_negative", rate_negative)
-    positive = is_positive(y).cpu().numpy()
-    rates = np.where(positive, rate_positive, rate_negative)
-    flips = np.random.default_rng(random_state).random(positive.shape) < rates
-    if isinstance(y, torch.Tensor):
-        mask = torch.from_numpy(flips).to(y.device)
-        return torch.where(mask, ~y if y.dtype == torch.bool else _other_label(y), y)
-    labels = np.asarray(y)
-    return np.where(flips, ~labels if labels.dtype == bool else _other_label(labels), labels).astype(labels.dtype)
-
-
-def _other_label(labels: Any) -> Any:
-    """Return -y for {-1, +1} and 1 - y for {0, 1}; if all labels are 1, the coding is unknown, and they flip to 0."""
-    return -labels if bool((labels == -1).any()) else 1 - labels
-
-
-def to_contamination(rates: Sequence[float], prior: float) -> Contamination:
-    """Return the (pi, pi') that flip rates lead to, where ``prior`` is the share of positives in the clean data.
-
-    Examples
-    --------
-    >>> to_contamination(FlipRates(positive=0.2, negative=0.2), prior=0.5)
-    Contamination(pi=0.8, pi_prime=0.2)
-    """
-    positive, negative = rates
-    check_probability("rates[0]", positive)
-    check_probability("rates[1]", negative)
-    check_fraction("prior", prior)
-    observed = prior * (1 - positive) + (1 - prior) * negative
-    if not 0 < observed < 1:
-        raise ValueError(f"rates {positive:g} and {negative:g} leave only one label at prior {prior:g}")
-    return Contamination(prior * (1 - positive) / observed, prior * positive / (1 - observed))
-
-
-def to_flip_rates(contamination: Sequence[float], prior: float) -> FlipRates:
-    """Return the flip rates that lead to (pi, pi'), where ``prior`` is the share of positives in the clean data.
-
-    The prior must lie strictly between pi' and pi, since corrupted positives and negatives together are the clean data.
-
-    Examples
-    --------
-    >>> rates = to_flip_rates(Contamination(pi=0.8, pi_prime=0.2), prior=0.5)
-    >>> round(rates.positive, 12), round(rates.negative, 12)
-    (0.2, 0.2)
-    """
-    pi, pi_prime = contamination
-    check_contamination(pi, pi_prime)
-    if not pi_prime < prior < pi:
-        raise ValueError(f"prior must be between pi' = {pi_prime:g} and pi = {pi:g}, got {prior!r}")
-    observed = (prior - pi_prime) / (pi - pi_prime)
-    return FlipRates((1 - observed) * pi_prime / prior, observed * (1 - pi) / (1 - prior))
-
-
-def check_contamination(pi: float, pi_prime: float) -> None:
-    """Raise a ValueError unless 0 <= pi' < pi <= 1.
-
-    Examples
-    --------
-    >>> check_contamination(0.3, 0.8)
-    Traceback (most recent call last):
-    ...
-    ValueError: pi must exceed pi', got pi = 0.3 and pi' = 0.8: swap the two labels, and with them pi and pi'
-    """
-    check_probability("pi", pi)
-    check_probability("pi_prime", pi_prime)
-    if pi == pi_prime:
-        raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing about the classes")
-    if pi < pi_prime:
-        raise ValueError(
-            f"pi must exceed pi', got pi = {pi:g} and pi' = {pi_prime:g}: swap the two labels, and with them pi and pi'"
-        )
-
-
 Draw = tuple[NDArray[np.intp], NDArray[np.int64]]
 
 
@@ -327,17 +178,3 @@ def _rows(X: Any, y: Any, rows: NDArray[np.intp], labels: NDArray[np.int64]) -> 
         raise ValueError(f"X and y must have as many rows, got {X.shape[0] if X.shape else 'one value'} and {len(y)}")
     taken = X.iloc[rows] if hasattr(X, "iloc") else X[torch.from_numpy(rows) if isinstance(X, torch.Tensor) else rows]
     return taken, torch.from_numpy(labels).to(y.device) if isinstance(y, torch.Tensor) else labels
-
-
-__all__ = [
-    "Contamination",
-    "FlipRates",
-    "contaminate",
-    "contaminated_split",
-    "flip_labels",
-    "from_two_sets",
-    "positive_unlabeled",
-    "to_contamination",
-    "to_flip_rates",
-    "unlabeled_unlabeled",
-]
