@@ -273,7 +273,7 @@ class Focal(Loss):
 
     gamma: float = 2.0
 
-    formula: ClassVar[str] = "log(1 + exp(-z))/(1 + exp(z))^gamma"
+    formula: ClassVar[str] = "log(1 + exp(-z))*exp(-gamma*log(1 + exp(z)))"
     latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))\left[1+\exp(z)\right]^{-\gamma}"
 
     def __post_init__(self) -> None:
