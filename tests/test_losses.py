@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symloss as sl
-from symloss.losses import Analytic, ExponentialDecay, Kink, Linear, Logit, Piecewise, Sign, Slope
+from symloss.losses import (
+    Analytic,
+    ExponentialDecay,
+    Kink,
+    Linear,
+    Logit,
+    Piecewise,
+    Sign,
+    Slope,
+    Stationary,
+    Tan,
+)
 
 LOSSES = [
     *(sl.get_loss(name) for name in sl.list_losses()),
@@ -128,6 +139,48 @@ def test_no_nan_and_no_needless_overflow(loss):
         for result in (loss(z), loss.derivative(z)):
             assert not result.isnan().any()
             assert result.isfinite().all() or loss.name == "exponential"
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 3e38), (torch.float64, 1.7e308)])
+def test_the_largest_margins(loss, dtype, largest):
+    z = torch.tensor([-largest, -(largest**0.5), largest**0.5, largest], dtype=dtype)
+    value, slope = loss(z), loss.derivative(z)
+    assert not value.isnan().any()
+    assert not slope.isnan().any()
+    if loss.name not in ("exponential", "squared", "squared_hinge", "barrier_hinge", "symmetric_cross_entropy"):
+        assert value.isfinite().all()  # the others exceed the largest number, as they should
+        assert slope.isfinite().all()
+
+
+def softmax_losses(z):
+    """The papers' definitions, for a softmax over two logits whose difference is z; the first class is the label."""
+    p = torch.softmax(torch.stack([z, torch.zeros_like(z)]), 0)
+    label = torch.tensor([1.0, 0.0], dtype=z.dtype)[:, None]
+    cross = -(label * p.log()).sum(0)
+    absolute = (p - label).abs().sum(0)
+    reverse = -(p * torch.tensor([0.0, -6.0], dtype=z.dtype)[:, None]).sum(0)  # log(1) = 0, log(0) = A = -6
+    normalized = cross / -p.log().sum(0)
+    return {
+        sl.GeneralizedCrossEntropy(q=0.4): (1 - p[0] ** 0.4) / 0.4,
+        sl.SymmetricCrossEntropy(alpha=0.3, beta=2, A=-6): 0.3 * cross + 2 * reverse,
+        sl.NormalizedCrossEntropy(): normalized,
+        sl.ActivePassive(alpha=2, beta=0.5): 2 * normalized + 0.5 * absolute,
+        sl.ActivePassive(alpha=2, beta=0.5 * 6 / 2): 2 * normalized + 0.5 * reverse,
+        sl.Focal(gamma=1.5): (1 - p[0]) ** 1.5 * cross,
+        sl.GeneralizedCrossEntropy(q=1): absolute / 2,
+        sl.Sigmoid(): reverse / 6,
+        sl.GeneralizedCrossEntropy(q=1e-9): cross,
+    }
+
+
+def test_losses_for_noisy_labels_as_published():
+    z = torch.linspace(-12, 12, 97, dtype=torch.float64)
+    for loss, expected in softmax_losses(z).items():
+        torch.testing.assert_close(loss(z), expected, rtol=1e-7 if getattr(loss, "q", 1) < 1e-8 else 1e-9, atol=1e-12)
+    modified_huber = torch.where(z >= -1, (1 - z).clamp(min=0) ** 2, -4 * z)
+    torch.testing.assert_close(4 * sl.HuberizedHinge()(z), modified_huber)
+    torch.testing.assert_close(sl.HuberizedHinge(1e-9)(z), sl.Hinge()(z), rtol=0, atol=1e-9)
 
 
 def test_logistic_keeps_its_tail():
@@ -279,9 +332,9 @@ def test_registry():
         (lambda: sl.BarrierHinge(r=0), "r > 0, got r=0"),
         (lambda: sl.BarrierHinge(b=math.nan), "b > 1, got b=nan"),
         (lambda: sl.BarrierHinge(b="3"), "got b='3'"),
-        (lambda: sl.GeneralizedCrossEntropy(q=0), "generalized cross entropy needs a finite number q > 0 and <= 1"),
+        (lambda: sl.GeneralizedCrossEntropy(q=0), "generalized cross-entropy needs a finite number q > 0 and <= 1"),
         (lambda: sl.GeneralizedCrossEntropy(q=1.5), "q > 0 and <= 1, got q=1.5"),
-        (lambda: sl.SymmetricCrossEntropy(A=4), "symmetric cross entropy needs a finite number A < 0, got A=4"),
+        (lambda: sl.SymmetricCrossEntropy(A=4), "symmetric cross-entropy needs a finite number A < 0, got A=4"),
         (lambda: sl.SymmetricCrossEntropy(alpha=-1), "alpha > 0, got alpha=-1"),
         (lambda: sl.SymmetricCrossEntropy(beta=math.inf), "beta > 0, got beta=inf"),
         (lambda: sl.ActivePassive(alpha=0), "alpha > 0, got alpha=0"),
@@ -358,7 +411,8 @@ def test_wrapped_callables():
 
 def test_minimizers_and_inverse_links():
     eta = torch.tensor([0.05, 0.3, 0.5, 0.8], dtype=torch.float64)
-    for link in (Logit(), Logit(0.5), Linear()):
+    stationary = [Stationary(loss.slope) for loss in (sl.Focal(), sl.SymmetricCrossEntropy(), sl.HuberizedHinge(0.5))]
+    for link in (Logit(), Logit(0.5), Linear(), Tan(), *stationary):
         torch.testing.assert_close(link.inverse(link(eta)), eta)
     assert Sign(math.inf)(eta).tolist() == [-math.inf, -math.inf, 0, math.inf]
     with pytest.raises(ValueError, match="cannot give probabilities"):

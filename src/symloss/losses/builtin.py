@@ -249,6 +249,9 @@ class Ramp(Loss):
 class Sigmoid(Loss):
     """The sigmoid loss: smooth, bounded and symmetric.
 
+    For two classes, the mean absolute error of a softmax is twice this loss (Ghosh et al., 2017), and the reverse
+    cross-entropy of Wang et al. (2019) is this loss times -A.
+
     Examples
     --------
     >>> Sigmoid()(torch.tensor([-1.0, 0.0, 1.0]))

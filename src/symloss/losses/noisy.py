@@ -46,6 +46,7 @@ class GeneralizedCrossEntropy(Loss):
 
     q: float = 0.7
 
+    title: ClassVar[str] = "Generalized cross-entropy"
     formula: ClassVar[str] = "(1 - exp(-q*log(1 + exp(-z))))/q"
     latex: ClassVar[str] = r"(1-\left[1+\exp(-z)\right]^{-q})/q"
 
@@ -108,6 +109,7 @@ class SymmetricCrossEntropy(Loss):
     beta: float = 1.0
     A: float = -4.0
 
+    title: ClassVar[str] = "Symmetric cross-entropy"
     formula: ClassVar[str] = "alpha*log(1 + exp(-z)) - beta*A/(1 + exp(z))"
     latex: ClassVar[str] = r"\alpha\,\mathrm{log}(1+\exp(-z))-\beta\,A\,\left[1+\exp(z)\right]^{-1}"
 
@@ -144,17 +146,18 @@ class SymmetricCrossEntropy(Loss):
 class NormalizedCrossEntropy(Loss):
     """The normalized cross-entropy of Ma et al. (2020): log(p) / (log(p) + log(1 - p)), smooth, bounded and symmetric.
 
-    Examples
-    --------
-    >>> NormalizedCrossEntropy()(torch.tensor([-1.0, 0.0, 1.0]))
-    tensor([0.8074, 0.5000, 0.1926])
-
     References
     ----------
     Ma, Huang, Wang, Romano, Erfani and Bailey, Normalized loss functions for deep learning with noisy labels, ICML
     2020.
+
+    Examples
+    --------
+    >>> NormalizedCrossEntropy()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([0.8074, 0.5000, 0.1926])
     """
 
+    title: ClassVar[str] = "Normalized cross-entropy"
     formula: ClassVar[str] = "log(1 + exp(-z))/(log(1 + exp(-z)) + log(1 + exp(z)))"
     latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))\left[\mathrm{log}(1+\exp(-z))+\mathrm{log}(1+\exp(z))\right]^{-1}"
     properties = Properties(
@@ -205,6 +208,7 @@ class ActivePassive(Loss):
     alpha: float = 1.0
     beta: float = 1.0
 
+    title: ClassVar[str] = "Active-passive"
     formula: ClassVar[str] = "alpha*(log(1 + exp(-z))/(log(1 + exp(-z)) + log(1 + exp(z)))) + 2*beta/(1 + exp(z))"
     latex: ClassVar[str] = (
         r"\alpha\,\mathrm{log}(1+\exp(-z))\left[\mathrm{log}(1+\exp(-z))+\mathrm{log}(1+\exp(z))\right]^{-1}"
