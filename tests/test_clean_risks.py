@@ -371,6 +371,9 @@ def test_modules(module, risk):
     tensor = torch.from_numpy(scores)
     expected = risk(tensor, target, sl.BarrierHinge(10, 1), weight, pi=0.8, pi_prime=0.3)
     assert criterion(tensor, target, weight) == expected
+    earlier = module("logistic")
+    del earlier.pi, earlier.pi_prime  # a module pickled by a version without rates
+    assert earlier(tensor, target) == risk(tensor, target, "logistic")
 
 
 @pytest.mark.parametrize("risk", RISKS)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 class _Risk(nn.Module):
+    pi: float | None = None  # also for modules that were pickled before there were rates
+    pi_prime: float | None = None
+
     def __init__(
         self,
         loss: LossLike = "sigmoid",
