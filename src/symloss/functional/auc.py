@@ -154,9 +154,10 @@ def _between(first: _Side, second: _Side, loss: Loss) -> Tensor:
 
 
 def _clean_auc(pos: _Side, neg: _Side, loss: Loss, rates: Unmixing, complete: bool | None) -> Tensor:
-    """Return the mean over pairs of clean points, whose classes are combinations of the corrupted ones.
+    """Return the mean over pairs of clean points, as a combination of four means over pairs of corrupted points.
 
-    In four means over pairs of corrupted points: of l(P - N) with P = (1 + b) CP - b CN and N = (1 + d) CN - d CP.
+    The four are those of the product of P = (1 + b) CP - b CN and N = (1 + d) CN - d CP. One that is not needed is not
+    computed.
     """
     b, d = rates
     risk = (1 + b) * (1 + d) * _between(pos, neg, loss)
