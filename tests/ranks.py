@@ -70,12 +70,12 @@ def step(model, loss, batch):
     return value.detach()
 
 
-def check_one_step(rank, world, case, module, name):
+def check_one_step(rank, world, case, module, name, **rates):
     """Loss and gradients are those of the concatenated batch, on every rank."""
     drawn = batches(case, world, seed=len(case))
     alone, model = network(), DistributedDataParallel(network())
-    expected = step(alone, module(name), concatenated(drawn))
-    close(step(model, module(name, process_group="world"), drawn[rank]), expected)
+    expected = step(alone, module(name, **rates), concatenated(drawn))
+    close(step(model, module(name, process_group="world", **rates), drawn[rank]), expected)
     for own, other in zip(model.parameters(), alone.parameters(), strict=True):
         close(own.grad, other.grad)
 
@@ -206,6 +206,8 @@ def main(rank, world, init_file, device):
         for name in LOSSES:
             for case in ("uneven", "ranks lack a class", "a rank is empty", "weights", "weights on one rank"):
                 check_one_step(rank, world, case, module, name)
+        for case in ("uneven", "a rank is empty", "weights"):
+            check_one_step(rank, world, case, module, "logistic", pi=0.9, pi_prime=0.2)
         check_training(rank, world, module)
     check_missing_class(rank, world)
     check_shapes_and_precisions(rank, world)

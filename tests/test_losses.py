@@ -12,9 +12,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symloss as sl
-from symloss.losses import Analytic, ExponentialDecay, Kink, Linear, Logit, Piecewise, Sign, Slope
+from symloss.losses import (
+    Analytic,
+    ExponentialDecay,
+    Kink,
+    Linear,
+    Logit,
+    Piecewise,
+    Sign,
+    Slope,
+    Stationary,
+    Tan,
+)
 
-LOSSES = [sl.get_loss(name) for name in sl.list_losses()] + [sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
+LOSSES = [
+    *(sl.get_loss(name) for name in sl.list_losses()),
+    sl.BarrierHinge(b=10, r=1),
+    sl.BarrierHinge(b=1.5, r=3),
+    sl.GeneralizedCrossEntropy(q=1),
+    sl.GeneralizedCrossEntropy(q=0.25),
+    sl.SymmetricCrossEntropy(alpha=6, beta=0.1, A=-6),
+    sl.ActivePassive(alpha=2, beta=0.5),
+    sl.Focal(gamma=0.5),
+    sl.Focal(gamma=3),
+    sl.HuberizedHinge(delta=0.5),
+    sl.HuberizedHinge(delta=3),
+]
 MARGINS = [
     -1e4,
     -800.0,
@@ -41,13 +64,20 @@ mp.mp.dps = 50
 
 def evaluate(text, z, loss):
     """A formula as printed, in 50 digits: an implementation that shares nothing with the library's."""
-    functions = {"exp": mp.exp, "log": mp.log, "max": max, "min": min, "sign": mp.sign}
+    functions = {"exp": mp.exp, "log": mp.log, "atan": mp.atan, "max": max, "min": min, "sign": mp.sign}
     parameters = {name: mp.mpf(value) for name, value in vars(loss).items()}
     return mp.mpf(eval(text.replace("^", "**"), {"__builtins__": {}}, {"z": z, **functions, **parameters}))
 
 
 def from_latex(latex):
-    text = latex.replace(r"\left", "").replace(r"\right", "").replace("[", "(").replace("]", ")")
+    text = (
+        latex.replace(r"\,", "*")
+        .replace(r"\arctan", "atan")
+        .replace(r"\left", "")
+        .replace(r"\right", "")
+        .replace("[", "(")
+        .replace("]", ")")
+    )
     text = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text).replace("\\", "").replace("{", "(").replace("}", ")")
     text = re.sub(r"(?<=[0-9)])\s*(?=[a-z(])", "*", text)
     return re.sub(r"\bb\(", "b*(", text)
@@ -111,6 +141,48 @@ def test_no_nan_and_no_needless_overflow(loss):
             assert result.isfinite().all() or loss.name == "exponential"
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize(("dtype", "largest"), [(torch.float32, 3e38), (torch.float64, 1.7e308)])
+def test_the_largest_margins(loss, dtype, largest):
+    z = torch.tensor([-largest, -(largest**0.5), largest**0.5, largest], dtype=dtype)
+    value, slope = loss(z), loss.derivative(z)
+    assert not value.isnan().any()
+    assert not slope.isnan().any()
+    if loss.name not in ("exponential", "squared", "squared_hinge", "barrier_hinge", "symmetric_cross_entropy"):
+        assert value.isfinite().all()  # the others exceed the largest number, as they should
+        assert slope.isfinite().all()
+
+
+def softmax_losses(z):
+    """The papers' definitions, for a softmax over two logits whose difference is z; the first class is the label."""
+    p = torch.softmax(torch.stack([z, torch.zeros_like(z)]), 0)
+    label = torch.tensor([1.0, 0.0], dtype=z.dtype)[:, None]
+    cross = -(label * p.log()).sum(0)
+    absolute = (p - label).abs().sum(0)
+    reverse = -(p * torch.tensor([0.0, -6.0], dtype=z.dtype)[:, None]).sum(0)  # log(1) = 0, log(0) = A = -6
+    normalized = cross / -p.log().sum(0)
+    return {
+        sl.GeneralizedCrossEntropy(q=0.4): (1 - p[0] ** 0.4) / 0.4,
+        sl.SymmetricCrossEntropy(alpha=0.3, beta=2, A=-6): 0.3 * cross + 2 * reverse,
+        sl.NormalizedCrossEntropy(): normalized,
+        sl.ActivePassive(alpha=2, beta=0.5): 2 * normalized + 0.5 * absolute,
+        sl.ActivePassive(alpha=2, beta=0.5 * 6 / 2): 2 * normalized + 0.5 * reverse,
+        sl.Focal(gamma=1.5): (1 - p[0]) ** 1.5 * cross,
+        sl.GeneralizedCrossEntropy(q=1): absolute / 2,
+        sl.Sigmoid(): reverse / 6,
+        sl.GeneralizedCrossEntropy(q=1e-9): cross,
+    }
+
+
+def test_losses_for_noisy_labels_as_published():
+    z = torch.linspace(-12, 12, 97, dtype=torch.float64)
+    for loss, expected in softmax_losses(z).items():
+        torch.testing.assert_close(loss(z), expected, rtol=1e-7 if getattr(loss, "q", 1) < 1e-8 else 1e-9, atol=1e-12)
+    modified_huber = torch.where(z >= -1, (1 - z).clamp(min=0) ** 2, -4 * z)
+    torch.testing.assert_close(4 * sl.HuberizedHinge()(z), modified_huber)
+    torch.testing.assert_close(sl.HuberizedHinge(1e-9)(z), sl.Hinge()(z), rtol=0, atol=1e-9)
+
+
 def test_logistic_keeps_its_tail():
     z = torch.tensor([30.0, 80.0])
     torch.testing.assert_close(sl.Logistic()(z), torch.exp(-z), rtol=1e-6, atol=0)
@@ -120,12 +192,14 @@ def test_logistic_keeps_its_tail():
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_nan_and_infinity(loss):
     assert loss(torch.tensor(math.nan)).isnan()
-    ends = loss(torch.tensor([-math.inf, math.inf]))
+    ends = loss(torch.tensor([-math.inf, math.inf], dtype=torch.float64))
     expected = (
         [float(reference(loss, -1e300)), float(reference(loss, 1e300))] if loss.name != "exponential" else [math.inf, 0]
     )
     for end, value in zip(ends.tolist(), expected, strict=True):
-        assert end == value or (math.isinf(end) and abs(value) > 1e200 and (end > 0) == (value > 0))
+        assert end == pytest.approx(value, rel=1e-15, abs=0) or (
+            math.isinf(end) and abs(value) > 1e200 and (end > 0) == (value > 0)
+        )
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -165,7 +239,7 @@ def test_derivative_at_corners_is_the_mean_of_both_sides(loss):
         assert at == pytest.approx((below + above) / 2, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if not isinstance(loss.structure, Analytic)], ids=repr)
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if callable(loss.structure)], ids=repr)
 @given(z=st.floats(-200, 200))
 def test_structure_adds_up_to_the_value(loss, z):
     margins = torch.tensor([z, *loss.breakpoints], dtype=torch.float64)
@@ -179,8 +253,17 @@ def test_analytic_structure(loss):
         (-1, structure.left, structure.left_rate),
         (1, structure.right, structure.right_rate),
     ):
-        gaps = [abs(reference(loss, side * z) - intercept - slope * side * z) for z in (30, 31)]
-        assert float(mp.log(gaps[0] / gaps[1])) == pytest.approx(rate, rel=1e-6)
+
+        def step(z, side=side, slope=slope):
+            """How the distance to the line changes from z to z + 1: it decays as the distance itself."""
+            return abs(reference(loss, side * (z + 1)) - reference(loss, side * z) - side * mp.mpf(slope))
+
+        with mp.workdps(int(1000 * rate)):
+            # The logarithm of a factor |z|^k changes by k / z, which the second difference cancels.
+            once, twice = (mp.log(step(z) / step(z + 1)) for z in (1000, 2000))
+            assert float(2 * twice - once) == pytest.approx(rate, rel=2e-6)
+            limit = reference(loss, 1000 * side) - mp.mpf(slope) * side * 1000
+            assert float(limit) == pytest.approx(intercept, rel=1e-15, abs=1e-100)
     # The nearest pole: the loss blows up there and nowhere closer.
     pole = mp.mpc(0, structure.pole_distance)
 
@@ -192,7 +275,8 @@ def test_analytic_structure(loss):
 
 
 def evaluate_complex(loss, z):
-    return eval(loss.formula.replace("^", "**"), {"__builtins__": {}}, {"z": z, "exp": mp.exp, "log": mp.log})
+    names = {"z": z, "exp": mp.exp, "log": mp.log, **vars(loss)}
+    return eval(loss.formula.replace("^", "**"), {"__builtins__": {}}, names)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -219,6 +303,13 @@ def test_registry():
         "sigmoid",
         "unhinged",
         "barrier_hinge",
+        "generalized_cross_entropy",
+        "symmetric_cross_entropy",
+        "normalized_cross_entropy",
+        "active_passive",
+        "focal",
+        "tangent",
+        "huberized_hinge",
     ]
     assert sl.get_loss("barrier_hinge", b=10, r=1) == sl.BarrierHinge(10, 1)
     assert repr(sl.BarrierHinge(b=200, r=50)) == "BarrierHinge(b=200, r=50)"
@@ -241,6 +332,15 @@ def test_registry():
         (lambda: sl.BarrierHinge(r=0), "r > 0, got r=0"),
         (lambda: sl.BarrierHinge(b=math.nan), "b > 1, got b=nan"),
         (lambda: sl.BarrierHinge(b="3"), "got b='3'"),
+        (lambda: sl.GeneralizedCrossEntropy(q=0), "generalized cross-entropy needs a finite number q > 0 and <= 1"),
+        (lambda: sl.GeneralizedCrossEntropy(q=1.5), "q > 0 and <= 1, got q=1.5"),
+        (lambda: sl.SymmetricCrossEntropy(A=4), "symmetric cross-entropy needs a finite number A < 0, got A=4"),
+        (lambda: sl.SymmetricCrossEntropy(alpha=-1), "alpha > 0, got alpha=-1"),
+        (lambda: sl.SymmetricCrossEntropy(beta=math.inf), "beta > 0, got beta=inf"),
+        (lambda: sl.ActivePassive(alpha=0), "alpha > 0, got alpha=0"),
+        (lambda: sl.ActivePassive(beta=True), "beta > 0, got beta=True"),
+        (lambda: sl.Focal(gamma=0), "gamma > 0, got gamma=0"),
+        (lambda: sl.HuberizedHinge(delta="2"), "delta > 0, got delta='2'"),
         (lambda: sl.Hinge()("abc"), "margins must be"),
         (lambda: sl.Hinge()(torch.tensor([True])), "margins must be real numbers"),
         (lambda: sl.Hinge()(torch.tensor([1j])), "margins must be real numbers"),
@@ -311,7 +411,8 @@ def test_wrapped_callables():
 
 def test_minimizers_and_inverse_links():
     eta = torch.tensor([0.05, 0.3, 0.5, 0.8], dtype=torch.float64)
-    for link in (Logit(), Logit(0.5), Linear()):
+    stationary = [Stationary(loss.slope) for loss in (sl.Focal(), sl.SymmetricCrossEntropy(), sl.HuberizedHinge(0.5))]
+    for link in (Logit(), Logit(0.5), Linear(), Tan(), *stationary):
         torch.testing.assert_close(link.inverse(link(eta)), eta)
     assert Sign(math.inf)(eta).tolist() == [-math.inf, -math.inf, 0, math.inf]
     with pytest.raises(ValueError, match="cannot give probabilities"):
@@ -372,13 +473,17 @@ def test_value_and_slope_together(name, dtype):
 
 @pytest.mark.parametrize("name", sl.list_losses())
 def test_the_structure_of_the_slope(name):
-    slope = Slope(sl.get_loss(name))
+    loss = sl.get_loss(name)
+    slope = Slope(loss)
     z = torch.linspace(-5.03, 5.04, 300, dtype=torch.float64)
     if isinstance(slope.structure, Piecewise | ExponentialDecay):
         torch.testing.assert_close(slope(z), slope.structure(z))
         torch.testing.assert_close(slope.derivative(z), slope.structure.derivative()(z))
+    elif slope.structure is None:
+        assert loss.structure is None
     else:
-        for end, (intercept, steepness) in ((-40.0, slope.structure.left), (40.0, slope.structure.right)):
+        ends = -40.0 / loss.structure.left_rate, 40.0 / loss.structure.right_rate
+        for end, (intercept, steepness) in zip(ends, (slope.structure.left, slope.structure.right), strict=True):
             assert slope(torch.tensor(end, dtype=torch.float64)).item() == pytest.approx(intercept, abs=1e-15)
             assert steepness == 0
 

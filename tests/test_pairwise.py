@@ -64,7 +64,7 @@ SHAPES = {
     "zeros of both signs": lambda k, n: torch.randint(-2, 3, (k, n)).float() * torch.tensor(-1.0),
     "two clusters": lambda k, n: torch.randn(k, n) + 500.0 * torch.randint(0, 2, (k, n)),
 }
-STRUCTURED = [*LOSSES, sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3)]
+STRUCTURED = [*LOSSES, sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=1.5, r=3), sl.GeneralizedCrossEntropy(q=0.25)]
 
 
 def off_by(found, exact):

@@ -539,7 +539,9 @@ def test_auc_regret_bounds_of_the_losses(reports):
     assert answers == {
         "ZeroOne": "yes", "Squared": "cannot tell", "Hinge": "no", "SquaredHinge": "cannot tell", "DoubleHinge": "no",
         "Logistic": "yes", "Exponential": "yes", "Savage": "yes", "Ramp": "yes", "Sigmoid": "yes", "Unhinged": "no",
-        "BarrierHinge": "no",
+        "BarrierHinge": "no", "GeneralizedCrossEntropy": "yes", "SymmetricCrossEntropy": "cannot tell",
+        "NormalizedCrossEntropy": "yes", "ActivePassive": "yes", "Focal": "cannot tell", "Tangent": "cannot tell",
+        "HuberizedHinge": "cannot tell",
     }  # fmt: skip
 
 

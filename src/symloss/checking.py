@@ -1,4 +1,4 @@
-"""Checks of tensors, binary labels, weights and probabilities: once per call, where the input comes in.
+"""Checks of tensors, binary labels, weights, probabilities and noise rates: once per call, where the input comes in.
 
 Reading a value makes a GPU wait. So shapes and dtypes are checked first, and then all values with a single read. Only
 if something is wrong are values read one by one, to say what it is.
@@ -185,6 +185,26 @@ def check_probability(name: str, value: float) -> None:
     """
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+
+
+def check_contamination(pi: float, pi_prime: float) -> None:
+    """Raise a ValueError unless 0 <= pi' < pi <= 1.
+
+    Examples
+    --------
+    >>> check_contamination(0.3, 0.8)
+    Traceback (most recent call last):
+    ...
+    ValueError: pi must exceed pi', got pi = 0.3 and pi' = 0.8: swap the two labels, and with them pi and pi'
+    """
+    check_probability("pi", pi)
+    check_probability("pi_prime", pi_prime)
+    if pi == pi_prime:
+        raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing about the classes")
+    if pi < pi_prime:
+        raise ValueError(
+            f"pi must exceed pi', got pi = {pi:g} and pi' = {pi_prime:g}: swap the two labels, and with them pi and pi'"
+        )
 
 
 def check_fraction(name: str, value: float) -> None:

@@ -27,6 +27,13 @@ COLORS = {
     "sigmoid": "#009E73",
     "unhinged": "#E07B00",
     "barrier_hinge": "#C40F2E",
+    "generalized_cross_entropy": "#6699CC",
+    "symmetric_cross_entropy": "#997700",
+    "normalized_cross_entropy": "#225555",
+    "active_passive": "#EE99AA",
+    "focal": "#004488",
+    "tangent": "#994455",
+    "huberized_hinge": "#777733",
 }
 # For losses of the user's own, in the order in which they are given.
 _FURTHER_COLORS = ("#332288", "#44AA99", "#882255", "#117733", "#DDCC77", "#AA4499")
@@ -40,7 +47,19 @@ _MARKERS = {
     "barrier_hinge": "*",
 }
 # Dashes as well as colors: curves that coincide somewhere stay visible.
-DASHES = {"sigmoid": (0, (6, 2)), "hinge": (0, (4, 2)), "unhinged": (0, (1, 1)), "savage": (0, (5, 1, 1, 1))}
+DASHES = {
+    "sigmoid": (0, (6, 2)),
+    "hinge": (0, (4, 2)),
+    "unhinged": (0, (1, 1)),
+    "savage": (0, (5, 1, 1, 1)),
+    "generalized_cross_entropy": (0, (8, 2)),
+    "symmetric_cross_entropy": (0, (8, 2, 1, 2)),
+    "normalized_cross_entropy": (0, (3, 1)),
+    "active_passive": (0, (3, 1, 1, 1, 1, 1)),
+    "focal": (0, (2, 2)),
+    "tangent": (0, (6, 1, 2, 1)),
+    "huberized_hinge": (0, (10, 3)),
+}
 
 Style = dict[str, Any]  # how one loss is drawn: color, marker, line style
 
@@ -78,7 +97,7 @@ def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
 
     Examples
     --------
-    >>> [style["color"] for style in loss_styles(["hinge", "tangent"]).values()]
+    >>> [style["color"] for style in loss_styles(["hinge", "my_own"]).values()]
     ['#56B4E9', '#332288']
     """
     losses = list(dict.fromkeys(losses))

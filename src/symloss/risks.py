@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from symloss.distributed import gather_problem
-from symloss.functional import auc_of, auc_risk, ber_of, ber_risk
+from symloss.functional import auc_of, auc_risk, ber_of, ber_risk, unmixing
 from symloss.losses import LossLike, get_loss
 
 if TYPE_CHECKING:
@@ -15,20 +15,28 @@ if TYPE_CHECKING:
 
 
 class _Risk(nn.Module):
+    pi: float | None = None  # also for modules that were pickled before there were rates
+    pi_prime: float | None = None
+
     def __init__(
         self,
         loss: LossLike = "sigmoid",
         *,
+        pi: float | None = None,
+        pi_prime: float | None = None,
         process_group: GroupLike | None = None,
         **parameters: Any,
     ) -> None:
         super().__init__()
+        unmixing(pi, pi_prime)  # rates that cannot be are refused here, and not at the first batch
         self.loss = get_loss(loss, **parameters)
+        self.pi, self.pi_prime = pi, pi_prime
         self.process_group = process_group
 
     def extra_repr(self) -> str:
         group = "" if self.process_group is None else f", process_group={self.process_group!r}"
-        return f"{self.loss!r}{group}"
+        rates = "" if self.pi is None else f", pi={self.pi!r}, pi_prime={self.pi_prime!r}"
+        return f"{self.loss!r}{rates}{group}"
 
 
 class BERLoss(_Risk):
@@ -41,10 +49,28 @@ class BERLoss(_Risk):
     ----------
     loss : str, Loss or callable
         The margin loss l.
+    pi, pi_prime : float, optional
+        Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
+        are given, the result estimates the risk on clean labels; see the notes. A symmetric loss does not need it.
     process_group : ProcessGroup or "world", optional
         Take the means over the batches of all ranks of this group; see ``AUCLoss``.
     **parameters
         The parameters of a loss given by name.
+
+    Notes
+    -----
+    With b = (1 - pi) / (pi - pi') and d = pi' / (pi - pi'), the clean positives are P = (1 + b) CP - b CN and the clean
+    negatives N = (1 + d) CN - d CP, where CP and CN are the points labeled positive and negative. So the means of l(g)
+    over P and of l(-g) over N have unbiased estimates from corrupted labels; this subtracts the excess of theorem 3.
+    Neither mean is negative if the loss is not, and an estimate below zero is replaced by zero, without gradient (Kiryo
+    et al., 2017, for pi = 1; Lu et al., 2020). With the logistic loss, sigmoid(g) is then the probability of the clean
+    label, where both classes are equally frequent.
+
+    References
+    ----------
+    Kiryo, Niu, du Plessis and Sugiyama, Positive-unlabeled learning with non-negative risk estimator, NeurIPS 2017.
+    Lu, Zhang, Niu and Sugiyama, Mitigating overfitting in supervised classification from two unlabeled datasets,
+    AISTATS 2020.
 
     Examples
     --------
@@ -53,13 +79,16 @@ class BERLoss(_Risk):
     BERLoss(BarrierHinge(b=10, r=1))
     >>> BERLoss("sigmoid")(torch.tensor([0.0, 0.0]), torch.tensor([1, 0]))
     tensor(0.5000)
+    >>> BERLoss("logistic", pi=0.8, pi_prime=0.3)(torch.tensor([2.0, -1.0]), torch.tensor([1, 0]))
+    tensor(0.)
     """
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
         if self.process_group is None:
-            return ber_risk(scores, target, self.loss, weight)
-        return ber_of(gather_problem(scores, target, weight, self.process_group), self.loss)
+            return ber_risk(scores, target, self.loss, weight, pi=self.pi, pi_prime=self.pi_prime)
+        problem = gather_problem(scores, target, weight, self.process_group)
+        return ber_of(problem, self.loss, unmixing(self.pi, self.pi_prime))
 
 
 class AUCLoss(_Risk):
@@ -72,6 +101,9 @@ class AUCLoss(_Risk):
     ----------
     loss : str, Loss or callable
         The margin loss l.
+    pi, pi_prime : float, optional
+        Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
+        are given, the result estimates the risk on clean labels; see the notes. A symmetric loss does not need it.
     process_group : ProcessGroup or "world", optional
         Pair the points of all ranks of this group; "world" is the group of all ranks. By default, only the points in
         the batch of this process are paired. Every rank gets the risk of the concatenated batches and, under
@@ -80,6 +112,14 @@ class AUCLoss(_Risk):
     **parameters
         The parameters of a loss given by name.
 
+    Notes
+    -----
+    Let L(A, B) be the mean of l(g - g') over pairs of a point of A and one of B. With the b and d of ``BERLoss``, the
+    risk on clean labels is (1 + b) (1 + d) L(CP, CN) - (1 + b) d L(CP, CP) - b (1 + d) L(CN, CN) + b d L(CN, CP); this
+    subtracts the excess of theorem 1. In L(CP, CP) and L(CN, CN), a point is not paired with itself, whatever its
+    weight: two clean points are independent, and l(0) would bias the estimate. An estimate below zero is replaced by
+    zero, without gradient, if the loss is not negative. No matrix of pairs is formed.
+
     Examples
     --------
     >>> import torch
@@ -87,13 +127,16 @@ class AUCLoss(_Risk):
     tensor(0.2500)
     >>> AUCLoss("sigmoid", process_group="world")
     AUCLoss(Sigmoid(), process_group='world')
+    >>> AUCLoss("logistic", pi=1.0, pi_prime=0.25)  # positives and unlabeled points, a quarter of them positive
+    AUCLoss(Logistic(), pi=1.0, pi_prime=0.25)
     """
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
         if self.process_group is None:
-            return auc_risk(scores, target, self.loss, weight)
-        return auc_of(gather_problem(scores, target, weight, self.process_group), self.loss)
+            return auc_risk(scores, target, self.loss, weight, pi=self.pi, pi_prime=self.pi_prime)
+        problem = gather_problem(scores, target, weight, self.process_group)
+        return auc_of(problem, self.loss, unmixing(self.pi, self.pi_prime))
 
 
 __all__ = ["AUCLoss", "BERLoss"]

@@ -11,6 +11,9 @@ LOSSES = [
     *(sl.get_loss(name) for name in sl.list_losses()),
     sl.BarrierHinge(b=10, r=1),
     sl.BarrierHinge(b=1.5, r=0.3),
+    sl.GeneralizedCrossEntropy(q=0.2),
+    sl.Focal(gamma=0.5),
+    sl.HuberizedHinge(delta=0.5),
 ]
 MARGINS = np.concatenate([np.linspace(-6, 6, 97), [-1e3, -300.0, -50.0, 50.0, 300.0, 1e3]])
 
@@ -30,7 +33,7 @@ def test_a_declared_formula_gives_the_loss_and_its_slope(loss):
     [
         "(2*atan(z) - 1)^2", "sqrt(1 + z^2) - z", "abs(1.3 - z)", "tanh(-z)", "sin(z)*cos(2*z)", "max(0, 1 - z, -2*z)",
         "z/(1 + z^2)", "2^(-z)", "(1 + z^2)^(z/5)", "log(exp(-z) + 1)", "3/(exp(2*z) + 1)", "min(1, 2 - z, 3 - 2*z)",
-        "+z^0 + 1/2/(1 + exp(z))^3", "-z - -2",
+        "+z^0 + 1/2/(1 + exp(z))^3", "-z - -2", "1 - exp(-z^2)", "exp(z)/(exp(z) + 3)", "z^2/(z^2 + cos(z))",
     ],
 )  # fmt: skip
 def test_derivatives_against_differences(text):

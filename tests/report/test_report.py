@@ -217,7 +217,7 @@ def test_many_losses_look_different(tmp_path):
     write_result(tmp_path / "results", cell)
     write_report([tmp_path / "results"], tmp_path / "report.html")
     styles = page_data((tmp_path / "report.html").read_text(encoding="utf-8"))["styles"]
-    assert len({(style["color"], style["symbol"]) for style in styles}) == 42
+    assert len({(style["color"], style["symbol"]) for style in styles}) == len(list_losses()) + 30
     assert len({style["symbol"] for style in styles[:12]}) == 12
 
 

@@ -98,7 +98,7 @@ def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
                 end_section=row is rows[-1],
             )
     table.caption = (
-        "Above the line: the eight losses of the paper. f* of ramp, sigmoid and unhinged is for outputs in [-1, 1].\n"
+        "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
         "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
     )
     return table

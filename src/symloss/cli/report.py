@@ -30,7 +30,7 @@ def explore(
     out: Annotated[Path, typer.Option(help="The HTML file to write.", metavar="FILE")] = Path("explorer.html"),
     losses: Annotated[
         str | None,
-        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="all twelve"),
+        typer.Option(help="Losses, or package.module:MyLoss.", metavar="NAME,...", show_default="all built-in losses"),
     ] = None,
 ) -> None:
     """Write the loss explorer into one HTML file: curves and properties of losses whose parameters can be changed.

@@ -1,12 +1,12 @@
 """Noise models: mutual contamination (pi, pi'), label flips, weak supervision, and conversions between them."""
 
+from symloss.checking import check_contamination as check_contamination
 from symloss.corruption.annotators import Annotations, from_annotators
 from symloss.corruption.draws import RandomState as RandomState
 from symloss.corruption.draws import contaminate, contaminated_split, positive_unlabeled, unlabeled_unlabeled
 from symloss.corruption.flips import border_rates, flip_by_instance, flip_labels
 from symloss.corruption.keywords import from_keywords
 from symloss.corruption.rates import Contamination, FlipRates, to_contamination, to_flip_rates
-from symloss.corruption.rates import check_contamination as check_contamination
 from symloss.corruption.two_sets import from_comparisons, from_similar_pairs, from_two_sets
 
 __all__ = [

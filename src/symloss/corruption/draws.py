@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from symloss.checking import is_positive
-from symloss.corruption.rates import check_contamination
+from symloss.checking import check_contamination, is_positive
 
 RandomState = int | np.random.Generator | None
 

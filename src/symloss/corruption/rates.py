@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from symloss.checking import check_fraction, check_probability
+from symloss.checking import check_contamination, check_fraction, check_probability
 
 
 class Contamination(NamedTuple):
@@ -69,23 +69,3 @@ def to_flip_rates(contamination: Sequence[float], prior: float) -> FlipRates:
         raise ValueError(f"prior must be between pi' = {pi_prime:g} and pi = {pi:g}, got {prior!r}")
     observed = (prior - pi_prime) / (pi - pi_prime)
     return FlipRates((1 - observed) * pi_prime / prior, observed * (1 - pi) / (1 - prior))
-
-
-def check_contamination(pi: float, pi_prime: float) -> None:
-    """Raise a ValueError unless 0 <= pi' < pi <= 1.
-
-    Examples
-    --------
-    >>> check_contamination(0.3, 0.8)
-    Traceback (most recent call last):
-    ...
-    ValueError: pi must exceed pi', got pi = 0.3 and pi' = 0.8: swap the two labels, and with them pi and pi'
-    """
-    check_probability("pi", pi)
-    check_probability("pi_prime", pi_prime)
-    if pi == pi_prime:
-        raise ValueError(f"pi must exceed pi', got {pi:g} for both: such labels say nothing about the classes")
-    if pi < pi_prime:
-        raise ValueError(
-            f"pi must exceed pi', got pi = {pi:g} and pi' = {pi_prime:g}: swap the two labels, and with them pi and pi'"
-        )

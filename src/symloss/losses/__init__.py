@@ -1,4 +1,4 @@
-"""Margin losses l(z): twelve are built in, and others are made by subclassing ``Loss`` or wrapping a function."""
+"""Margin losses l(z): many are built in, and others are made by subclassing ``Loss`` or wrapping a function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,16 @@ from symloss.losses.builtin import (
     Unhinged,
     ZeroOne,
 )
-from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign
+from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign, Stationary, Tan
+from symloss.losses.noisy import (
+    ActivePassive,
+    Focal,
+    GeneralizedCrossEntropy,
+    HuberizedHinge,
+    NormalizedCrossEntropy,
+    SymmetricCrossEntropy,
+    Tangent,
+)
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, Structure
 
 _BUILT_IN: dict[str, type[Loss]] = {
@@ -41,6 +50,13 @@ _BUILT_IN: dict[str, type[Loss]] = {
         Sigmoid,
         Unhinged,
         BarrierHinge,
+        GeneralizedCrossEntropy,
+        SymmetricCrossEntropy,
+        NormalizedCrossEntropy,
+        ActivePassive,
+        Focal,
+        Tangent,
+        HuberizedHinge,
     )
 }
 
@@ -113,13 +129,17 @@ def _instance(loss: type[Loss], parameters: dict[str, Any]) -> Loss:
 
 
 __all__ = [
+    "ActivePassive",
     "Analytic",
     "BarrierHinge",
     "CallableLoss",
     "DoubleHinge",
     "Exponential",
     "ExponentialDecay",
+    "Focal",
+    "GeneralizedCrossEntropy",
     "Hinge",
+    "HuberizedHinge",
     "Kink",
     "Linear",
     "Logistic",
@@ -127,6 +147,7 @@ __all__ = [
     "Loss",
     "LossLike",
     "Minimizer",
+    "NormalizedCrossEntropy",
     "Piecewise",
     "Properties",
     "Ramp",
@@ -136,7 +157,11 @@ __all__ = [
     "Slope",
     "Squared",
     "SquaredHinge",
+    "Stationary",
     "Structure",
+    "SymmetricCrossEntropy",
+    "Tan",
+    "Tangent",
     "Unhinged",
     "ZeroOne",
     "get_loss",

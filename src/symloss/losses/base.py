@@ -69,14 +69,14 @@ class Loss:
     Examples
     --------
     >>> import torch, symloss as sl
-    >>> class Tangent(sl.Loss):
-    ...     formula = "(2 atan(z) - 1)^2"
+    >>> class Algebraic(sl.Loss):
+    ...     formula = "0.5 - 0.5*z/sqrt(1 + z^2)"
     ...     def value(self, z):
-    ...         return (2 * torch.atan(z) - 1) ** 2
-    >>> Tangent()(torch.tensor([0.0, 1.0]))
-    tensor([1.0000, 0.3258])
-    >>> Tangent().derivative(torch.tensor(0.0))
-    tensor(-4.)
+    ...         return 0.5 - 0.5 * z / torch.sqrt(1 + z**2)
+    >>> Algebraic()(torch.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.1464])
+    >>> Algebraic().derivative(torch.tensor(0.0))
+    tensor(-0.5000)
     """
 
     name: ClassVar[str]

@@ -1,4 +1,4 @@
-"""The twelve losses: formula, claims and structure as data, then the value and the derivative.
+"""The losses of the paper and a few like them: formula, claims and structure as data, then value and derivative.
 
 ``formula`` is plain text that a program can evaluate (``^`` is a power); ``latex`` is the cell of the paper's Table 1.
 """
@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.losses.base import Loss, Properties
 from symloss.losses.minimizer import Linear, Logit, Sign
+from symloss.losses.parameters import check_number
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
@@ -250,6 +249,9 @@ class Ramp(Loss):
 class Sigmoid(Loss):
     """The sigmoid loss: smooth, bounded and symmetric.
 
+    For two classes, the mean absolute error of a softmax is twice this loss (Ghosh et al., 2017), and the reverse
+    cross-entropy of Wang et al. (2019) is this loss times -A.
+
     Examples
     --------
     >>> Sigmoid()(torch.tensor([-1.0, 0.0, 1.0]))
@@ -341,8 +343,8 @@ class BarrierHinge(Loss):
     latex: ClassVar[str] = r"\max(-b(r+z)+r, \max(b(z-r), r-z))"
 
     def __post_init__(self) -> None:
-        _check_above("b", self.b, 1)
-        _check_above("r", self.r, 0)
+        check_number(self, "b", above=1)
+        check_number(self, "r", above=0)
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
@@ -372,12 +374,3 @@ class BarrierHinge(Loss):
         """Return -b, -1 or b: the slope of the highest line."""
         # Two steps are added to the middle slope -1, so that it stays exact for any b.
         return step_down(-z, -self.r, self.b + 1) + step_down(z, self._left, 1 - self.b) - 1
-
-
-def _check_above(name: str, value: Any, bound: float) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.number)
-        or not bound < value <= sys.float_info.max
-    ):
-        raise ValueError(f"barrier hinge needs a finite number {name} > {bound}, got {name}={value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -142,3 +143,85 @@ class Linear(Minimizer):
     def inverse(self, score: Tensor) -> Tensor:
         """Return (score + 1) / 2, kept inside [0, 1]."""
         return ((score + 1) / 2).clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class Tan(Minimizer):
+    """``tan(eta - 1/2)``, of the tangent loss.
+
+    Examples
+    --------
+    >>> Tan().inverse(torch.tensor([-3.0, 0.0, 0.5]))
+    tensor([0.0000, 0.5000, 0.9636])
+    """
+
+    recovers_eta: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The formula as plain text."""
+        return "tan(eta - 0.5)"
+
+    @property
+    def latex(self) -> str:
+        """The formula as the paper would print it."""
+        return r"\mathrm{tan}(\eta(x)-0.5)"
+
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return tan(eta - 1/2)."""
+        return torch.tan(eta - 0.5)
+
+    def inverse(self, score: Tensor) -> Tensor:
+        """Return atan(score) + 1/2, kept inside [0, 1]."""
+        return (torch.atan(score) + 0.5).clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class Stationary(Minimizer):
+    """The score a at which the conditional risk is stationary: eta l'(a) = (1 - eta) l'(-a).
+
+    It has no closed form, but its inverse has: eta = l'(-a) / (l'(a) + l'(-a)), which must increase with a.
+
+    Parameters
+    ----------
+    slope : callable
+        l', the derivative of the loss.
+
+    Examples
+    --------
+    >>> import symloss as sl
+    >>> of_focal = Stationary(sl.Focal().slope)
+    >>> of_focal.inverse(of_focal(torch.tensor(0.8)))
+    tensor(0.8000)
+    """
+
+    slope: Callable[[Tensor], Tensor]
+    recovers_eta: ClassVar[bool] = True
+
+    @property
+    def formula(self) -> str:
+        """The equation as plain text."""
+        return "eta l'(a) = (1 - eta) l'(-a)"
+
+    @property
+    def latex(self) -> str:
+        """The equation as the paper would print it."""
+        return r"\eta(x)\ell'(f)=(1-\eta(x))\ell'(-f)"
+
+    def __call__(self, eta: Tensor) -> Tensor:
+        """Return the score, by bisection; at 0 and 1, the score nearest to 0 whose probability rounds to them."""
+        high = torch.ones_like(eta, dtype=torch.float64)
+        upper = torch.maximum(eta, 1 - eta).double()  # f* is odd around 1/2
+        for _ in range(64):
+            high = torch.where(self.inverse(high) < upper, 2 * high, high)
+        low = torch.zeros_like(high)
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            below = self.inverse(middle) < upper
+            low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+        return (torch.sign(eta - 0.5).double() * high).to(eta.dtype)
+
+    def inverse(self, score: Tensor) -> Tensor:
+        """Return l'(-score) / (l'(score) + l'(-score))."""
+        there, back = self.slope(score), self.slope(-score)
+        return back / (there + back)

@@ -288,8 +288,8 @@ def loss_order(loss: str) -> tuple[int, str]:
 
     Examples
     --------
-    >>> sorted(["tangent", "ramp", "sigmoid", "barrier_hinge"], key=loss_order)
-    ['barrier_hinge', 'sigmoid', 'ramp', 'tangent']
+    >>> sorted(["my_own", "ramp", "sigmoid", "barrier_hinge"], key=loss_order)
+    ['barrier_hinge', 'sigmoid', 'ramp', 'my_own']
     """
     known = [*LOSSES, *list_losses()]
     return (known.index(loss) if loss in known else len(known), loss)

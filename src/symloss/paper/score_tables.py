@@ -108,8 +108,8 @@ def loss_heading(loss: str) -> str:
 
     Examples
     --------
-    >>> loss_heading("barrier_hinge"), loss_heading("ramp"), loss_heading("my.module:Tangent")
-    ('Barrier', 'Ramp', 'Tangent')
+    >>> loss_heading("barrier_hinge"), loss_heading("ramp"), loss_heading("my.module:Own")
+    ('Barrier', 'Ramp', 'Own')
     """
     if loss in LOSSES:
         return LOSSES[loss]

@@ -59,7 +59,25 @@ _NOISE = (
     Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0.5, 1, 0.01),
     Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
 )
-_RANGES = {"b": (1.1, 200.0, 0.1, "slope of the barrier"), "r": (0.1, 50.0, 0.1, "half-width of the symmetric part")}
+# For each parameter of a built-in loss: from, to, step and meaning.
+_RANGES = {
+    "barrier_hinge": {
+        "b": (1.1, 200.0, 0.1, "slope of the barrier"),
+        "r": (0.1, 50.0, 0.1, "half-width of the symmetric part"),
+    },
+    "generalized_cross_entropy": {"q": (0.01, 1.0, 0.01, "0: logistic, 1: sigmoid")},
+    "symmetric_cross_entropy": {
+        "alpha": (0.01, 10.0, 0.01, "weight of cross-entropy"),
+        "beta": (0.01, 10.0, 0.01, "weight of reverse cross-entropy"),
+        "A": (-10.0, -0.1, 0.1, "in place of log(0)"),
+    },
+    "active_passive": {
+        "alpha": (0.01, 10.0, 0.01, "weight of normalized cross-entropy"),
+        "beta": (0.01, 10.0, 0.01, "weight of mean absolute error"),
+    },
+    "focal": {"gamma": (0.01, 5.0, 0.01, "strength of the focus")},
+    "huberized_hinge": {"delta": (0.01, 5.0, 0.01, "width of the parabola")},
+}
 
 # For each plot: what it shows, for readers who cannot see it, and what to look for in it.
 _PLOTS = {
@@ -108,7 +126,7 @@ def explorer_section(losses: Sequence[LossLike] | None = None) -> Section:
     Parameters
     ----------
     losses : sequence of losses, optional
-        The losses to offer: the twelve built-in ones by default. Your own loss is computed from its ``formula``; if
+        The losses to offer: the built-in ones by default. Your own loss is computed from its ``formula``; if
         this cannot be read as a formula of z, the loss is drawn from values sampled on a grid.
 
     Examples
@@ -193,11 +211,13 @@ def _parameters(loss: Loss) -> list[Slider]:
     """Return the sliders of a loss's parameters; a loss that is drawn from samples has none."""
     if _formula(loss) is None:
         return []
+    built_in = loss.name in list_losses() and type(loss) is type(get_loss(loss.name))
+    ranges = _RANGES.get(loss.name, {}) if built_in else {}
     sliders = []
     for name, value in _numbers(loss).items():
         size = max(abs(value), 1.0)
         own = (0.0 if value >= 0 else -4 * size, 4 * size, size / 100, "")
-        low, high, step, meaning = _RANGES.get(name, own) if isinstance(loss, BarrierHinge) else own
+        low, high, step, meaning = ranges.get(name, own)
         sliders.append(Slider(f"{loss.name}-{name}", name, meaning, value, min(low, value), max(high, value), step))
     return sliders
 

@@ -37,6 +37,7 @@ class _Function:
 
 _FUNCTIONS = {
     "exp": _Function("Math.exp", np.exp, "exp(u)"),
+    "expm1": _Function("Math.expm1", np.expm1, "exp(u)"),
     "log": _Function("Math.log", np.log, "1/u"),
     "sqrt": _Function("Math.sqrt", np.sqrt, "0.5/sqrt(u)"),
     "abs": _Function("Math.abs", np.abs, "sign(u)"),
@@ -169,7 +170,11 @@ def _one_plus_exp(tree: ast.expr) -> ast.expr | None:
 
 
 class _Stable(ast.NodeTransformer):
-    """Write log(1 + exp(u)) as softplus(u), a/(1 + exp(u))^n as a sigmoid(-u)^n, max(a, b, c) as max(a, max(b, c))."""
+    """Write formulas so that they keep their digits in the tails.
+
+    log(1 + exp(u)) becomes softplus(u), a/(1 + exp(u))^n becomes a sigmoid(-u)^n, and 1 - exp(u) becomes -expm1(u).
+    Also, max(a, b, c) becomes max(a, max(b, c)), which can be differentiated.
+    """
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         arguments: list[ast.expr] = [self.visit(argument) for argument in node.args]
@@ -183,6 +188,8 @@ class _Stable(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         left, right = self.visit(node.left), self.visit(node.right)
         match node.op, right:
+            case ast.Sub(), ast.Call(ast.Name("exp"), [exponent]) if _is(left, 1):
+                return _minus(_call("expm1", exponent))
             case ast.Div(), ast.BinOp(base, ast.Pow(), power) if (u := _one_plus_exp(base)) is not None:
                 return _times(left, _power(_call("sigmoid", _minus(u)), power))
             case ast.Div(), _ if (u := _one_plus_exp(right)) is not None:
@@ -259,6 +266,11 @@ def _of_operation(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr
             return _plus(of_left, _minus(of_right))
         case ast.Mult():
             return _plus(_times(of_left, right), _times(left, of_right))
+        case ast.Div() if isinstance(right, ast.BinOp) and _is_sum_with(left, right):
+            # For f/(f + g): f' g/(f + g) - f/(f + g) g', over f + g. The usual rule would subtract equal numbers.
+            part, rest = ast.BinOp(left, ast.Div(), right), ast.BinOp(right.right, ast.Div(), right)
+            numerator = _plus(_times(of_left, rest), _minus(_times(part, _derivative(right.right))))
+            return _number(0) if _is(numerator, 0) else ast.BinOp(numerator, ast.Div(), right)
         case ast.Div():
             quotient = ast.BinOp(left, ast.Div(), right)
             numerator = _plus(of_left, _minus(_times(quotient, of_right)))
@@ -268,6 +280,10 @@ def _of_operation(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr
         lower = ast.Constant(right.value - 1)  # type: ignore[operator,assignment]
     from_base = _times(_times(right, _power(left, lower)), of_left)
     return _plus(from_base, _times(_times(ast.BinOp(left, op, right), _call("log", left)), of_right))
+
+
+def _is_sum_with(part: ast.expr, total: ast.BinOp) -> bool:
+    return isinstance(total.op, ast.Add) and ast.dump(total.left) == ast.dump(part)
 
 
 class _Substitute(ast.NodeTransformer):
