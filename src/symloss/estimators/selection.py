@@ -38,6 +38,7 @@ from symloss.estimators.representation import candidates_table
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
+from symloss.metrics.samples import two_samples
 
 Array = NDArray[np.float64]
 
@@ -296,9 +297,8 @@ class _ClassifierCV(BinaryClassifier):
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
         if self.pi is not None and self.pi_prime is not None:
-            self.clean_score_ = self._judge.estimate_clean(
-                scores - self.threshold_, positive, self.pi, self.pi_prime, weight=weight
-            )
+            samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
+            self.clean_score_ = self._judge.estimate_clean(*samples, self.pi, self.pi_prime)
 
 
 def _print_progress(stage: str, done: int, total: int, seconds_left: float) -> None:
