@@ -157,7 +157,10 @@ def test_perfect_separation_has_an_honest_interval():
         (lambda: metrics.auc([[1, 2]], [1, 0]), "scores must have shape (n,), got (1, 2)"),
         (lambda: metrics.auc(["a", "b"], [1, 0]), "scores must be numbers"),
         (lambda: metrics.auc([1, 2], [1, 0], [1, -1]), "weight must hold finite numbers >= 0"),
-        (lambda: metrics.auc([1, 2, 3], [1, 2, 3]), "labels must be two values, the larger of which is positive, got the"),
+        (
+            lambda: metrics.auc([1, 2, 3], [1, 2, 3]),
+            "labels must be two values, the larger of which is positive, got the",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -33,7 +33,7 @@ from symloss.risks import AUCLoss, BERLoss
 from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
-    from symloss import boosting, datasets, estimators
+    from symloss import audit, boosting, datasets, estimators
     from symloss import drawing as drawing
     from symloss import files as files
     from symloss import losses as losses
@@ -72,6 +72,7 @@ __all__ = [
     "StratifiedBatchSampler",
     "Unhinged",
     "ZeroOne",
+    "audit",
     "boosting",
     "contaminate",
     "contaminated_split",
@@ -91,8 +92,8 @@ __all__ = [
 
 
 _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
-_MODULES = ("boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models", "pairwise",
-            "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
+_MODULES = ("audit", "boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models",
+            "pairwise", "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -22,6 +22,8 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from symloss.audit.noise import noise_of
+from symloss.audit.quality import quality_of
 from symloss.corruption import check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
 from symloss.estimators.calibration import Calibration, clean_probabilities
@@ -296,8 +298,15 @@ class _ClassifierCV(BinaryClassifier):
         self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
+        samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
+        noise = noise_of(*samples)
+        self.noise_ = None if noise.reason else noise
+        quality = np.full(len(averaged), np.nan)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(
+            *samples, self.pi, self.pi_prime
+        )
+        self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if self.pi is not None and self.pi_prime is not None:
-            samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
             self.clean_score_ = self._judge.estimate_clean(*samples, self.pi, self.pi_prime)
 
 
