@@ -116,7 +116,7 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     >>> y = np.repeat(["no", "yes"], 5000)
     >>> clean = np.where(rng.random(10000) < np.where(y == "yes", 0.8, 0.3), 1, -1)
     >>> print(estimate_noise(2 * clean + rng.normal(size=10000), y))
-    pi = 0.79 (95% interval 0.75 to 0.87), pi' = 0.29 (95% interval 0.22 to 0.35)
+    pi = 0.79 (95% interval 0.75 to 0.86), pi' = 0.29 (95% interval 0.23 to 0.34)
     >>> print(estimate_noise(0.3 * clean + rng.normal(size=10000), y))
     pi and pi' cannot be told: ...
     """
@@ -133,15 +133,12 @@ def noise_of(pos: Sample, neg: Sample, level: float = 0.95) -> Noise:
     'too few points have the largest scores and too few points have the smallest scores'
     """
     top, bottom = tails(pos, neg, at_top=True), tails(neg, pos, at_top=False)
-    ratios = [
-        _Ratio.of(found, level, size) for found, size in ((top, pos.size / neg.size), (bottom, neg.size / pos.size))
-    ]
-    a_most, b_most = (ratio.bound for ratio in ratios)
+    a, a_most = _ratio(top, pos.size / neg.size, level)
+    b, b_most = _ratio(bottom, neg.size / pos.size, level)
     difference = max(0.0, 2 * clean_auc_of(pos, neg, 1.0, 0.0, level).low - 1, _difference(a_most, b_most))
-    reasons = [_reason(found, end) for found, end in ((top, "largest"), (bottom, "smallest"))]
-    a, b = (ratio.estimate for ratio in ratios)
     if a is None or b is None:
-        reason = " and ".join(reason for reason in reasons if reason)
+        ends = ((a, top, "largest"), (b, bottom, "smallest"))
+        reason = " and ".join(_reason(found, end) for ratio, found, end in ends if ratio is None)
         return Noise(None, None, 1 - b_most, 1.0, 0.0, a_most, difference, level, reason)
     a_low = max(0.0, a.low - _IMPURE * (1 - a.value) / (1 - b.value))
     b_low = max(0.0, b.low - _IMPURE * (1 - b.value) / (1 - a.value))
@@ -151,37 +148,31 @@ def noise_of(pos: Sample, neg: Sample, level: float = 0.95) -> Noise:
     return Noise(pi, pi_prime, pi_low, pi_high, pi_prime_low, pi_prime_high, difference, level)
 
 
-class _Limits(NamedTuple):
+class _Ratio(NamedTuple):
+    """The ratio of the densities of both labels at one end of the ranking, with its limits."""
+
     value: float
     low: float
     high: float
 
 
-class _Ratio(NamedTuple):
-    """A ratio of densities at one end of the ranking: an upper bound, and where there is a plateau an estimate."""
+def _ratio(found: list[Tail], odds: float, level: float) -> tuple[_Ratio | None, float]:
+    """Return the ratio of the other label to the own one, or None without a plateau, and an upper bound of it.
 
-    bound: float
-    estimate: _Limits | None
+    There are ``odds`` times as many labels of the own kind as of the other one.
+    """
 
-    @classmethod
-    def of(cls, found: list[Tail], level: float, odds: float) -> _Ratio:
-        """Return the ratio of the other class to the own one, which has ``odds`` times as many points."""
+    def ratio(other_share: float) -> float:
+        return min(1.0, other_share / (1 - other_share) * odds) if other_share < 1 else 1.0
 
-        def ratio(other_share: float) -> float:
-            return min(1.0, other_share / (1 - other_share) * odds) if other_share < 1 else 1.0
-
-        # Intervals of pi and pi' have four ends of a and b in them, each of which may fail.
-        one_end = 1 - (1 - level) / 2
-        of_all = 1 - (1 - one_end) / max(len(found), 1)
-        bound = min((ratio(binomial(tail.other_share, tail.points, of_all)[1]) for tail in found), default=1.0)
-        tail = next((tail for tail in found if tail.is_plateau), None)
-        if tail is None:
-            return cls(bound, None)
-        at_end = min(max(tail.other_share - tail.slope / 2, 0.0), tail.other_share)
-        low, high = binomial(at_end, tail.at_end, one_end)[0], binomial(tail.other_share, tail.points, one_end)[1]
-        if ratio(high) == 1:
-            return cls(bound, None)
-        return cls(bound, _Limits(ratio(tail.other_share), ratio(low), ratio(high)))
+    of_all = 1 - (1 - level) / max(len(found), 1)  # the smallest of several limits is one only if all are
+    bound = min((ratio(binomial(tail.other_share, tail.points, of_all)[1]) for tail in found), default=1.0)
+    tail = next((tail for tail in found if tail.is_plateau), None)
+    if tail is None:
+        return None, bound
+    at_end = min(max(tail.other_share - tail.slope / 2, 0.0), tail.other_share)
+    low, high = binomial(at_end, tail.at_end, level)[0], binomial(tail.other_share, tail.points, level)[1]
+    return (_Ratio(ratio(tail.other_share), ratio(low), ratio(high)) if ratio(high) < 1 else None), bound
 
 
 def _rates(a: float, b: float) -> tuple[float, float]:
@@ -193,10 +184,8 @@ def _difference(a: float, b: float) -> float:
     return (1 - a) * (1 - b) / (1 - a * b) if a * b < 1 else 0.0
 
 
-def _reason(found: list[Tail], end: str) -> str | None:
-    """Return why the ratio at one end of the ranking cannot be told, if it cannot."""
+def _reason(found: list[Tail], end: str) -> str:
+    """Return why the ratio at one end of the ranking cannot be told."""
     if not found:
         return f"too few points have the {end} scores"
-    if any(tail.is_plateau for tail in found):
-        return None
     return f"the share of the labels is not seen to be steady among the {end} scores"

@@ -300,7 +300,7 @@ class _ClassifierCV(BinaryClassifier):
         self.__dict__.pop("clean_score_", None)
         samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
         noise = noise_of(*samples)
-        self.noise_ = None if noise.reason else noise
+        self.noise_ = None if noise.pi is None else noise
         quality = np.full(len(averaged), np.nan)
         quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(
             *samples, self.pi, self.pi_prime
