@@ -167,9 +167,10 @@ def _ratio(found: list[Tail], odds: float, level: float) -> tuple[_Ratio | None,
 
     of_all = 1 - (1 - level) / max(len(found), 1)  # the smallest of several limits is one only if all are
     bound = min((ratio(binomial(tail.other_share, tail.points, of_all)[1]) for tail in found), default=1.0)
-    tail = next((tail for tail in found if tail.is_plateau), None)
+    number, tail = next(((k, tail) for k, tail in enumerate(found) if tail.is_plateau), (0, None))
     if tail is None:
         return None, bound
+    level = 1 - (1 - level) / (1 + number)  # a tail that was found only after others may be a plateau by chance
     at_end = min(max(tail.other_share - tail.slope / 2, 0.0), tail.other_share)
     low, high = binomial(at_end, tail.at_end, level)[0], binomial(tail.other_share, tail.points, level)[1]
     return (_Ratio(ratio(tail.other_share), ratio(low), ratio(high)) if ratio(high) < 1 else None), bound
