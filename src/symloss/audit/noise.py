@@ -116,7 +116,7 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     >>> y = np.repeat(["no", "yes"], 5000)
     >>> clean = np.where(rng.random(10000) < np.where(y == "yes", 0.8, 0.3), 1, -1)
     >>> print(estimate_noise(2 * clean + rng.normal(size=10000), y))
-    pi = 0.79 (95% interval 0.75 to 0.86), pi' = 0.29 (95% interval 0.23 to 0.34)
+    pi = 0.80 (95% interval 0.75 to 0.86), pi' = 0.30 (95% interval 0.23 to 0.35)
     >>> print(estimate_noise(0.3 * clean + rng.normal(size=10000), y))
     pi and pi' cannot be told: ...
     """

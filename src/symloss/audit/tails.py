@@ -14,7 +14,7 @@ import numpy as np
 
 from symloss.metrics.samples import Sample
 
-_SHARES = tuple(0.5 * 2.0 ** (-k / 2) for k in range(8))  # of the labels of a class, from a half to a twenty-third
+_SHARES = tuple(0.7 * 2.0 ** (-k / 2) for k in range(8))  # of the labels of a class, from seven tenths to a sixteenth
 _LEAST = 20  # points in a tail
 _STEADY = 2.054  # standard errors of the slope: a rise that chance makes in one of fifty plateaus is none
 _SURE = 1.645  # standard errors: a slope may be called small with a risk of one in twenty
@@ -69,9 +69,8 @@ def tails(own: Sample, other: Sample, at_top: bool) -> list[Tail]:
     Examples
     --------
     >>> own, other = (Sample(np.arange(n, n + 100.0), np.ones(100), 100.0) for n in (50, 0))
-    >>> longest = tails(own, other, at_top=True)[0]
-    >>> longest.points, longest.other, longest.is_plateau
-    (50.0, 0.0, True)
+    >>> [(tail.points, tail.other, tail.is_plateau) for tail in tails(own, other, at_top=True)[:2]]
+    [(90.0, 20.0, False), (50.0, 0.0, True)]
     """
     scores, place = np.unique(np.concatenate([own.scores, other.scores]), return_inverse=True)
     if at_top:
