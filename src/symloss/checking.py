@@ -92,13 +92,15 @@ def is_larger(target: Any) -> NDArray[np.bool_]:
     labels = np.asarray(target)
     if labels.dtype.kind == "b":
         return labels
+    if labels.dtype.kind in "iuf":  # the usual labels need no sorting, and may all be equal
+        one = labels == 1
+        if (one | (labels == 0)).all() or (one | (labels == -1)).all():
+            return np.asarray(one)
     try:
         values = np.unique(labels)
     except TypeError:
         types = ", ".join(sorted({type(value).__name__ for value in labels.flat}))
         raise ValueError(f"labels must be two values that can be compared, got values of the types {types}") from None
-    if len(values) < 2 and labels.dtype.kind in "iuf" and np.isin(values, (-1, 0, 1)).all():
-        return np.asarray(labels == 1)
     missing = [value for value in values.tolist() if value != value]  # NaN differs from itself
     if len(values) != 2 or missing:
         shown = ", ".join(map(str, values[:5].tolist())) + (", ..." if len(values) > 5 else "")
