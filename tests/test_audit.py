@@ -85,7 +85,17 @@ def test_few_points_tell_nothing():
     noise = estimate_noise([1, 2, 3, 4], [0, 0, 1, 1])
     assert noise.pi is noise.pi_prime is None
     assert (noise.pi_low, noise.pi_high, noise.pi_prime_low, noise.pi_prime_high) == (0, 1, 0, 1)
-    assert "too few points have the largest scores" in str(noise)
+    assert "too few points or different scores to look at the largest ones alone and" in str(noise)
+    assert estimate_noise(np.zeros(400), np.arange(400) % 2).reason == noise.reason
+
+
+def test_points_of_weight_0_do_not_count():
+    rng = np.random.default_rng(14)
+    scores, y = separable(300, 0.9, 0.1, rng)
+    more = np.r_[scores, -5.0, 5.0, 0.0], np.r_[y, 1, -1, 1]
+    assert estimate_noise(*more, weight=np.repeat([1, 0], [600, 3])) == estimate_noise(scores, y)
+    constant = estimate_noise(np.r_[np.zeros(400), 1], np.r_[np.arange(400) % 2, 1], weight=np.repeat([1, 0], [400, 1]))
+    assert "too few" in constant.reason
 
 
 def test_two_scores_cannot_show_a_plateau():

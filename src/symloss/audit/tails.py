@@ -85,11 +85,12 @@ def tails(own: Sample, other: Sample, at_top: bool) -> list[Tail]:
         end = 1 + int(np.searchsorted(np.cumsum(of_own), share * own.size * (1 - 1e-12)))
         points = of_own[:end] + of_other[:end]
         total, wrong = float(points.sum()), float(of_other[:end].sum())
-        if total < _LEAST or end == len(scores):
+        left = own.size + other.size - total
+        if total < _LEAST or left < 1e-9 * total:
             continue
         position = (np.cumsum(points) - points / 2) / total  # from 0 at the sure end to 1; ties share one
         spread = float(points @ (position - 0.5) ** 2)
-        rest = (other.size - wrong) / (own.size + other.size - total)
+        rest = (other.size - wrong) / left
         variance = (wrong + 0.5) * (total - wrong + 0.5) / (total + 1) ** 2
         found.append(
             Tail(
