@@ -76,7 +76,8 @@ def estimate_clean_auc(
     y_corrupted : array, list or tensor of n labels
         Any two values, of which the larger one is positive.
     pi, pi_prime : float
-        The share of clean positives among the points labeled positive, and among those labeled negative.
+        The share of clean positives among the points labeled positive, and among those labeled negative. The interval
+        takes them as exact.
     level : float
         How often the interval is to contain the true value.
     weight : array or tensor, optional

@@ -130,7 +130,8 @@ def clean_rates(
     y : array, list or tensor of n corrupted labels
         Any two values, of which the larger one is positive.
     pi, pi_prime : float
-        The share of clean positives among the points labeled positive, and among those labeled negative.
+        The share of clean positives among the points labeled positive, and among those labeled negative. The intervals
+        take them as exact.
     threshold : float
         Scores above it are predicted positive. A score at the threshold counts one half.
     level : float
