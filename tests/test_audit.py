@@ -193,6 +193,18 @@ def test_labels_that_cannot_be_wrong_have_quality_one():
     assert quality[y < 0].min() < 0.1
 
 
+def test_a_few_wrong_labels_are_found_where_the_ends_of_the_ranking_have_none():
+    rng = np.random.default_rng(15)
+    clean = np.arange(1000) % 2 * 2 - 1
+    scores = clean * 2.0 + rng.normal(size=1000)
+    y = clean.copy()
+    wrong = np.argsort(np.abs(scores))[100:110]
+    y[wrong] *= -1
+    quality = label_quality(scores, y)
+    assert average_precision_score(y != clean, -quality) > 0.3
+    assert len(np.unique(quality)) > 500
+
+
 def test_outliers_and_constant_scores():
     rng = np.random.default_rng(10)
     scores, y, _ = logistic(100, 0.9, 0.1, rng)

@@ -22,7 +22,7 @@ from symloss.metrics.samples import Sample, two_samples
 
 Array = NDArray[np.float64]
 _LEAST_SHARE = 0.17  # of the labels of a class: shorter tails are too few points for a guess
-_LEAST_RATE = 1e-3
+_LEAST_RATE = 1e-3  # of estimated rates: at 0 no label could be wrong
 _MOST_RATES = 0.95  # their sum: at 1 the labels would say nothing
 _FAR = 30.0  # in medians of the distance to the middle: an outlier must not decide
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the labels
@@ -83,17 +83,15 @@ def quality_of(pos: Sample, neg: Sample, pi: float | None, pi_prime: float | Non
     (array([1., 1.]), True)
     """
     share = float(pos.weight.sum() / (pos.weight.sum() + neg.weight.sum()))
-    noise = None if pi is not None and pi_prime is not None else noise_of(pos, neg)
-    if noise is not None:
-        pi, pi_prime = noise.pi, noise.pi_prime
     if pi is not None and pi_prime is not None:
         flips = to_flip_rates((pi, pi_prime), share * pi + (1 - share) * pi_prime)
+        right = _added_by_label(flips)
     else:
-        flips = _guessed(pos, neg)
+        flips = _estimated(pos, neg, share)
+        # The ratio of two small rates that are estimated is mostly chance: so both labels are as often right.
+        mean = (flips.positive + flips.negative) / 2
+        right = _added_by_label(FlipRates(mean, mean))
     of_pos, of_neg = _log_odds(pos, neg, share, flips)
-    # The ratio of two small rates that are estimated is mostly chance: then both labels are right equally often.
-    mean = (flips.positive + flips.negative) / 2
-    right = _added_by_label(flips if noise is None else FlipRates(mean, mean))
     return _expit(of_pos + right[0]), _expit(right[1] - of_neg)
 
 
@@ -105,14 +103,19 @@ def _added_by_label(flips: FlipRates) -> tuple[float, float]:
     return float(positive), float(negative)
 
 
-def _guessed(pos: Sample, neg: Sample) -> FlipRates:
-    """Return flip rates from the smallest shares of the other label in the longer tails."""
+def _estimated(pos: Sample, neg: Sample, share: float) -> FlipRates:
+    """Return flip rates by ``noise_of``, or a guess: the smallest shares of the other label in the longer tails."""
 
     def least(found: list[Tail]) -> float:
-        shares = [tail.other_share for tail in found if tail.own_share > _LEAST_SHARE]
-        return max(min(shares, default=_LEAST_RATE), _LEAST_RATE)
+        return min((tail.other_share for tail in found if tail.own_share > _LEAST_SHARE), default=0.0)
 
-    positive, negative = least(tails(pos, neg, at_top=True)), least(tails(neg, pos, at_top=False))
+    noise = noise_of(pos, neg)
+    if noise.pi is not None and noise.pi_prime is not None:
+        prior = share * noise.pi + (1 - share) * noise.pi_prime
+        positive, negative = to_flip_rates((noise.pi, noise.pi_prime), prior)
+    else:
+        positive, negative = least(tails(pos, neg, at_top=True)), least(tails(neg, pos, at_top=False))
+    positive, negative = max(positive, _LEAST_RATE), max(negative, _LEAST_RATE)
     factor = min(1.0, _MOST_RATES / (positive + negative))
     return FlipRates(positive * factor, negative * factor)
 
