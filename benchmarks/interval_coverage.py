@@ -54,11 +54,26 @@ def bounded(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.where(clean, place, 1 - place)
 
 
+def laplace(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return scores at whose ends one in twenty points is of the other class."""
+    return np.where(clean, 1.5, -1.5) + rng.laplace(size=len(clean))
+
+
+def spread(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return scores of positives that reach over all negatives: one in nine of the smallest scores is of a positive.
+
+    This cannot be told from noise: the intervals do not hold.
+    """
+    return np.where(clean, 2 + 2 * rng.normal(size=len(clean)), rng.normal(size=len(clean)) - 1)
+
+
 CLASSES: dict[str, Draw] = {
     "90% separable": separable(0.9),
     "50% separable": separable(0.5),
     **{f"normal, distance {distance:g}": normal(distance) for distance in (4.0, 3.0, 2.0, 1.0)},
+    "Laplace": laplace,
     "bounded ratio": bounded,
+    "positives spread over negatives": spread,
 }
 
 

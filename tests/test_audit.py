@@ -71,6 +71,26 @@ def test_without_anchor_points_there_are_bounds_and_no_estimate(pi, pi_prime):
     assert (covered >= 0.93 * runs).all(), covered
 
 
+def test_one_in_twenty_points_at_the_ends_may_be_of_the_other_class():
+    """Laplace's distribution: at both ends the ratio of the clean densities is e^3, all over."""
+    rng, covered, runs, pi, pi_prime = np.random.default_rng(16), np.zeros(2), 40, 0.9, 0.02
+    y = np.repeat([1, -1], 2500)
+    for _ in range(runs):
+        clean = rng.random(5000) < np.where(y > 0, pi, pi_prime)
+        noise = estimate_noise(np.where(clean, 1.5, -1.5) + rng.laplace(size=5000), y)
+        covered += [noise.pi_low <= pi <= noise.pi_high, noise.pi_prime_low <= pi_prime <= noise.pi_prime_high]
+    assert (covered >= 0.93 * runs).all(), covered
+
+
+def test_nothing_is_told_if_the_very_end_of_the_ranking_is_worse_than_what_comes_before():
+    rng = np.random.default_rng(17)
+    scores, y = separable(3000, 1.0, 0.0, rng)
+    scores[:300] = -3 - rng.random(300)  # a tenth of the positives has the smallest scores of all
+    noise = estimate_noise(scores, y)
+    assert noise.pi is None
+    assert noise.pi_high == 1
+
+
 def test_where_the_scores_say_nothing_nothing_is_told():
     rng = np.random.default_rng(2)
     noise = estimate_noise(rng.normal(size=2000), np.arange(2000) % 2)

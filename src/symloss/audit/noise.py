@@ -10,11 +10,11 @@ Bounds. Sets of points with the largest and with the smallest scores bound a and
 Since pi falls as b grows and rises with a, while pi' rises with a and falls with b: pi is at least 1 - b, pi' at most
 a, and pi - pi' at least (1 - a) (1 - b) / (1 - a b). Also pi - pi' is at least 2 AUC - 1, by corollary 2.
 
-Estimates. They assume that the points at the very ends of the ranking are of one class, but for two in a hundred
+Estimates. They assume that the points at the very ends of the ranking are of one class, but for one in twenty
 (anchor points). This cannot be tested: if even the surest points are a mixture, the numbers are those of other clean
 classes with the same labels. But it can be seen whether a tail has a plateau, see ``tails``. As in best-bin estimation
 (Garg et al., 2021), the longest tail with a plateau is used. The upper ends of a and b are exact binomial limits; the
-lower ends allow for the slope that the tail may have and for the two in a hundred. Without a plateau at both ends,
+lower ends allow for the slope that the tail may have and for the one in twenty. Without a plateau at both ends,
 there is no estimate.
 """
 
@@ -29,7 +29,7 @@ from symloss.metrics.estimates import clean_auc_of
 from symloss.metrics.intervals import binomial
 from symloss.metrics.samples import Sample, two_samples
 
-_IMPURE = 0.02  # points of the other class in a tail, for each point of its own
+_IMPURE = 0.05  # points of the other class in a tail, for each point of its own
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,11 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     Notes
     -----
     The estimates assume that which points of a class are mislabeled has nothing to do with the features, and that the
-    points with the largest scores are truly positive and those with the smallest truly negative, but for two in a
-    hundred. They are given only if the share of the labels is seen to be steady at both ends of the ranking. This is
+    points with the largest scores are truly positive and those with the smallest truly negative, but for one in
+    twenty. They are given only if the share of the labels is seen to be steady at both ends of the ranking. This is
     necessary but not sufficient: in data where even the surest points of a class are a mixture of both classes, the
-    mixture is counted as noise.
+    mixture is counted as noise. Then ``pi_high`` may be too small and ``pi_prime_low`` too large. ``pi_low`` and
+    ``pi_prime_high`` hardly depend on this assumption.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     >>> y = np.repeat(["no", "yes"], 5000)
     >>> clean = np.where(rng.random(10000) < np.where(y == "yes", 0.8, 0.3), 1, -1)
     >>> print(estimate_noise(2 * clean + rng.normal(size=10000), y))
-    pi = 0.80 (95% interval 0.75 to 0.86), pi' = 0.30 (95% interval 0.23 to 0.35)
+    pi = 0.80 (95% interval 0.75 to 0.89), pi' = 0.30 (95% interval 0.21 to 0.35)
     >>> print(estimate_noise(0.3 * clean + rng.normal(size=10000), y))
     pi and pi' cannot be told: ...
     """
@@ -173,7 +174,9 @@ def _ratio(found: list[Tail], odds: float, level: float) -> tuple[_Ratio | None,
     level = 1 - (1 - level) / (1 + number)  # a tail that was found only after others may be a plateau by chance
     at_end = min(max(tail.other_share - tail.slope / 2, 0.0), tail.other_share)
     low, high = binomial(at_end, tail.at_end, level)[0], binomial(tail.other_share, tail.points, level)[1]
-    return (_Ratio(ratio(tail.other_share), ratio(low), ratio(high)) if ratio(high) < 1 else None), bound
+    # Where a longer tail is purer, the scores do not rank the points, and this end holds both classes.
+    told = ratio(high) < 1 and ratio(low) <= bound
+    return (_Ratio(ratio(tail.other_share), ratio(low), ratio(high)) if told else None), bound
 
 
 def _rates(a: float, b: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from symloss.metrics.samples import Sample
 
 _SHARES = tuple(0.7 * 2.0 ** (-k / 2) for k in range(8))  # of the labels of a class, from seven tenths to a sixteenth
 _LEAST = 20  # points in a tail
-_STEADY = 2.054  # standard errors of the slope: a rise that chance makes in one of fifty plateaus is none
+_STEADY = 2.054  # standard errors of the slope: so much of a rise is chance in one of fifty plateaus
 _SURE = 1.645  # standard errors: a slope may be called small with a risk of one in twenty
 _FLAT = 0.6  # of the slope outside the tail
 
@@ -58,8 +58,8 @@ class Tail(NamedTuple):
 
     @property
     def is_plateau(self) -> bool:
-        """Whether the share of the other label is seen to be steady: it rises little, and surely less than outside."""
-        steady = self.slope < _STEADY * self.error
+        """Whether the share of the other label is seen to be steady: it changes little, and rises less than outside."""
+        steady = abs(self.slope) < _STEADY * self.error
         return steady and self.slope + _SURE * self.error < _FLAT * self.outside
 
 
