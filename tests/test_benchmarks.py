@@ -246,3 +246,33 @@ def test_pages_say_what_is_missing_and_which_half_is_which(tmp_path):
     figure.draw_figure(part, tmp_path / "part.svg")
     figure.draw_figure(comparison.Results([], METHODS, 2), tmp_path / "empty.svg")
     assert (tmp_path / "figure.svg").read_text() != (tmp_path / "empty.svg").read_text()
+
+
+wrong_labels = importlib.import_module("wrong_labels")
+
+
+@pytest.mark.parametrize("kind", wrong_labels.NOISES)
+def test_labels_are_flipped_at_the_rate_that_is_stated(kind):
+    cell = wrong_labels.Cell("hastie", kind, 0.2, 0)
+    X, y, wrong = wrong_labels.draw(cell)
+    assert len(X) == len(y) == len(wrong) == wrong_labels.POINTS
+    assert wrong.mean() == pytest.approx(0.2, abs=0.03)
+    clean = np.where(wrong, -y, y)
+    rates = sorted(wrong[clean == label].mean() for label in (-1, 1))
+    assert rates[1] / rates[0] == pytest.approx(3 if kind == wrong_labels.BY_CLASS else 1, rel=0.3)
+    np.testing.assert_array_equal(wrong_labels.draw(cell)[2], wrong)
+
+
+def test_rankings_are_scored_and_rows_survive_the_file(tmp_path, monkeypatch):
+    def truth(X, y, seed):
+        return {"perfect": np.where(wrong_labels.draw(cell)[2], 0.0, 1.0), "the reverse, of it": X[:, 0]}
+
+    cell = wrong_labels.Cell("breast_cancer", wrong_labels.UNIFORM, 0.1, 1)
+    monkeypatch.setitem(wrong_labels.METHODS, "truth", truth)
+    rows = wrong_labels.run(cell, "truth")
+    assert (rows[0].average_precision, rows[0].precision_at_k) == (100, 100)
+    assert rows[1].average_precision < 50
+    wrong_labels.write_rows(tmp_path / "rows.csv", rows)
+    again = wrong_labels.read_rows(tmp_path / "rows.csv")
+    assert [row.key for row in again] == [row.key for row in rows]
+    assert "| 10% | all | **100.0** |" in wrong_labels.table(again, "average_precision")

@@ -8,7 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    make_scorer,
+    precision_recall_fscore_support,
+    roc_auc_score,
+    roc_curve,
+)
+from sklearn.model_selection import cross_val_score
 
 import symloss as sl
 from symloss import metrics
@@ -157,7 +165,10 @@ def test_perfect_separation_has_an_honest_interval():
         (lambda: metrics.auc([[1, 2]], [1, 0]), "scores must have shape (n,), got (1, 2)"),
         (lambda: metrics.auc(["a", "b"], [1, 0]), "scores must be numbers"),
         (lambda: metrics.auc([1, 2], [1, 0], [1, -1]), "weight must hold finite numbers >= 0"),
-        (lambda: metrics.auc([1, 2], [1, 3]), "labels must be"),
+        (
+            lambda: metrics.auc([1, 2, 3], [1, 2, 3]),
+            "labels must be two values, the larger of which is positive, got the",
+        ),
     ],
 )
 def test_bad_input(call, message):
@@ -168,3 +179,211 @@ def test_bad_input(call, message):
 def test_tensors_with_gradients():
     scores = torch.tensor([0.2, 0.9], requires_grad=True)
     assert metrics.auc(scores, torch.tensor([0, 1])) == 1
+
+
+TWO_VALUES = [["no", "yes"], [1, 3], [-1, 0], [2.5, 7.0], [False, True], [b"a", b"b"]]
+
+
+@pytest.mark.parametrize("values", TWO_VALUES)
+def test_labels_are_any_two_values_and_the_larger_is_positive(values):
+    rng = np.random.default_rng(0)
+    positive = rng.random(60) < 0.4
+    scores, labels = positive + rng.normal(size=60), np.array(values)[positive.astype(int)]
+    for call in (
+        metrics.auc,
+        metrics.balanced_accuracy,
+        lambda s, y: metrics.estimate_clean_auc(s, y, 0.9, 0.1),
+        lambda s, y: metrics.estimate_clean_balanced_accuracy(s, y, 0.9, 0.1),
+        lambda s, y: metrics.estimate_clean_partial_auc(s, y, 0.9, 0.1, max_fpr=0.5),
+        lambda s, y: metrics.clean_rates(s, y, 0.9, 0.1, threshold=0.3),
+        lambda s, y: metrics.clean_roc(s, y, 0.9, 0.1).tpr.tolist(),
+        lambda s, y: metrics.clean_auc_score(y, s, pi=0.9, pi_prime=0.1),
+    ):
+        assert call(scores, labels) == call(scores, labels.tolist()) == call(scores, positive)
+        if labels.dtype.kind in "bif":
+            assert call(scores, torch.from_numpy(labels)) == call(scores, positive)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "b", "c"], "labels must be two values, the larger of which is positive, got the values a, b, c"),
+        (["a", "a", "a"], "got the values a"),
+        ([7, 7, 7], "got the values 7"),
+        ([0.0, 1.0, math.nan], "got the values 0.0, 1.0, nan"),
+        ([1.0, math.nan, math.nan], "got the values 1.0, nan"),
+        (np.array(["a", None, "b"], dtype=object), "got values of the types NoneType, str"),
+    ],
+)
+def test_labels_of_other_values_are_refused(labels, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        metrics.auc([1, 2, 3], labels)
+
+
+@pytest.mark.parametrize("estimate", [metrics.estimate_clean_auc, metrics.estimate_clean_balanced_accuracy])
+def test_intervals_with_random_weights_cover_at_their_level(estimate):
+    """Weights that have nothing to do with the scores: as if there were fewer points."""
+    rng = np.random.default_rng(1)
+    truth = NormalDist().cdf(1 / math.sqrt(2) if estimate is metrics.estimate_clean_auc else 0.5)
+    y, covered, runs = np.repeat([1, -1], 150), 0, 600
+    for _ in range(runs):
+        clean = np.where(rng.random(300) < np.where(y == 1, 0.9, 0.2), 0.5, -0.5)
+        result = estimate(clean + rng.normal(size=300), y, 0.9, 0.2, weight=rng.lognormal(size=300))
+        covered += result.low <= truth <= result.high
+    assert 0.93 < covered / runs < 0.99
+
+
+def test_only_the_ratios_of_weights_count():
+    rng = np.random.default_rng(2)
+    y, scores, weight = np.arange(50) % 2, rng.normal(size=50), rng.random(50)
+    for estimate in (metrics.estimate_clean_auc, metrics.estimate_clean_balanced_accuracy):
+        plain = estimate(scores, y, 0.9, 0.2)
+        for factor in (0.001, 8.0):
+            same = estimate(scores, y, 0.9, 0.2, weight=np.full(50, factor))
+            np.testing.assert_allclose([same.low, same.high], [plain.low, plain.high])
+        one, other = (estimate(scores, y, 0.9, 0.2, weight=weight * factor) for factor in (1, 1e-5))
+        np.testing.assert_allclose([one.low, one.high], [other.low, other.high])
+        assert one.high - one.low > plain.high - plain.low
+
+
+def mixture(pi, pi_prime):
+    """Scores of clean points, and the same points as both corrupted classes, weighted by their exact shares."""
+    rng = np.random.default_rng(3)
+    scores = np.r_[rng.normal(1, 1, 300), rng.normal(0, 1, 300)]
+    weight = np.repeat([pi, 1 - pi, pi_prime, 1 - pi_prime], 300)
+    return scores, np.repeat([1, 0], 300), np.r_[scores, scores], np.repeat([1, 0], 600), weight
+
+
+@pytest.mark.parametrize(("pi", "pi_prime"), [(0.8, 0.3), (1.0, 0.4), (0.65, 0.45), (1.0, 0.0)])
+def test_clean_rates_and_curves_of_a_mixture_are_those_of_its_parts(pi, pi_prime):
+    scores, y, corrupted, y_corrupted, weight = mixture(pi, pi_prime)
+    prior, predicted = 0.5, scores > 0.3
+    rates = metrics.clean_rates(corrupted, y_corrupted, pi, pi_prime, 0.3, weight=weight)
+    tpr, fpr = rates
+    assert [tpr.value, fpr.value] == pytest.approx([predicted[:300].mean(), predicted[300:].mean()])
+    precision, _, f1, _ = precision_recall_fscore_support(y, predicted, average="binary")
+    found = [rates.accuracy(prior), rates.precision(prior), rates.f1(prior)]
+    assert [part.value for part in found] == pytest.approx([(predicted == y).mean(), precision, f1])
+    curve = metrics.clean_roc(corrupted, y_corrupted, pi, pi_prime, weight=weight)
+    for part, expected in zip(curve, roc_curve(y, scores, drop_intermediate=False), strict=True):
+        np.testing.assert_allclose(part, expected, atol=1e-12)
+    np.testing.assert_allclose([curve.raw_fpr, curve.raw_tpr], [curve.fpr, curve.tpr], atol=1e-12)
+    assert curve.partial_auc() == pytest.approx(roc_auc_score(y, scores))
+    ranks = np.searchsorted(-curve.thresholds, -0.3, "right") - 1
+    assert curve.accuracy(prior)[ranks] == pytest.approx(found[0].value)
+    assert curve.precision_recall(prior)[0][ranks] == pytest.approx(precision)
+    assert curve.f1(prior)[ranks] == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(("shift", "noise", "sizes"), [*SETTINGS[:2], SETTINGS[3]])
+def test_intervals_of_clean_rates_cover_at_their_level(shift, noise, sizes):
+    pi, pi_prime = noise
+    threshold, prior, runs = 0.4, 0.3, 400
+    tpr, fpr = (1 - NormalDist().cdf(threshold - sign * shift / 2) for sign in (1, -1))
+    found, false = prior * tpr, (1 - prior) * fpr
+    truth = np.array(
+        [tpr, fpr, found + 1 - prior - false, found / (found + false), 2 * found / (prior + found + false)]
+    )
+    rng, y, covered = np.random.default_rng(8), np.repeat([1, -1], sizes), np.zeros(5)
+    for _ in range(runs):
+        clean = np.where(rng.random(len(y)) < np.where(y == 1, pi, pi_prime), 1, -1)
+        rates = metrics.clean_rates(clean * shift / 2 + rng.normal(size=len(y)), y, pi, pi_prime, threshold, level=0.9)
+        parts = [*rates, rates.accuracy(prior), rates.precision(prior), rates.f1(prior)]
+        assert all(0 <= part.low <= part.value <= part.high <= 1 for part in parts)
+        covered += [part.low <= true <= part.high for part, true in zip(parts, truth, strict=True)]
+    error = math.sqrt(0.09 / runs)
+    assert (covered / runs > 0.9 - 3.5 * error).all(), covered / runs
+    assert (covered / runs < 0.99).all(), covered / runs
+
+
+def test_intervals_of_partial_aucs_cover_at_their_level():
+    rng, y, covered, runs = np.random.default_rng(9), np.repeat([1, -1], 100), 0, 30
+    truth = np.mean([NormalDist().cdf(1.5 + NormalDist().inv_cdf(rate)) for rate in (np.arange(500) + 0.5) / 2000])
+    for _ in range(runs):
+        clean = np.where(rng.random(200) < np.where(y == 1, 0.9, 0.2), 0.75, -0.75)
+        result = metrics.estimate_clean_partial_auc(clean + rng.normal(size=200), y, 0.9, 0.2, max_fpr=0.25, level=0.9)
+        covered += result.low <= truth <= result.high
+    assert 25 <= covered < 30
+
+
+def test_curves_of_noisy_labels_never_fall_and_stay_inside():
+    rng = np.random.default_rng(4)
+    y = np.repeat([1, 0], 60)
+    curve = metrics.clean_roc(rng.normal(size=120), y, 0.6, 0.4)
+    assert curve.raw_tpr.min() < 0 or curve.raw_tpr.max() > 1 or (np.diff(curve.raw_tpr) < 0).any()
+    for part in (curve.fpr, curve.tpr):
+        assert (np.diff(part) >= 0).all()
+        assert (part[0], part[-1]) == (0, 1)
+    assert curve.thresholds[0] == math.inf
+    assert (np.diff(curve.thresholds) < 0).all()
+
+
+def test_the_partial_auc_is_an_area():
+    curve = metrics.clean_roc([4, 3, 2, 1], [1, 0, 1, 0], 1, 0)  # the curve runs (0, .5), (.5, .5), (.5, 1), (1, 1)
+    assert [curve.partial_auc(most) for most in (0.25, 0.5, 1)] == pytest.approx([0.5, 0.5, 0.75])
+    curve = metrics.clean_roc([1, 1], [1, 0], 1, 0)  # a diagonal
+    assert [curve.partial_auc(most) for most in (0.5, 1)] == pytest.approx([0.25, 0.5])
+
+
+def test_the_best_threshold_costs_least():
+    rng = np.random.default_rng(5)
+    y = np.arange(300) % 2
+    scores = y + rng.normal(size=300)
+    curve = metrics.clean_roc(scores, y, 1, 0)
+
+    def cost(threshold, prior, false_positive, false_negative):
+        above = scores > threshold
+        return prior * false_negative * (~above[y == 1]).mean() + (1 - prior) * false_positive * above[y == 0].mean()
+
+    for prior, false_positive, false_negative in ((0.5, 1, 1), (0.1, 1, 5), (0.3, 2, 0.5)):
+        best = curve.best_threshold(prior, cost_false_positive=false_positive, cost_false_negative=false_negative)
+        costs = [cost(threshold, prior, false_positive, false_negative) for threshold in (*scores, -math.inf)]
+        assert cost(best, prior, false_positive, false_negative) == pytest.approx(min(costs))
+    assert curve.best_threshold(0.5, cost_false_negative=0) == math.inf
+
+
+def test_infinite_scores_are_the_largest():
+    curve = metrics.clean_roc([math.inf, 1.0, -math.inf, 0.0], [1, 0, 0, 1], 1, 0)
+    np.testing.assert_array_equal(curve.tpr, [0, 0.5, 0.5, 1, 1])
+    assert metrics.clean_rates([math.inf, -math.inf], [1, 0], 1, 0, threshold=0.0).tpr.value == 1
+
+
+def test_scorers_for_scikit_learn():
+    rng = np.random.default_rng(6)
+    clean = rng.random(600) < 0.5
+    X = (clean + rng.normal(size=600))[:, None]
+    y = np.where(rng.random(600) < np.where(clean, 0.8, 0.3), "yes", "no")
+    model, rates = LogisticRegression(), {"pi": 0.73, "pi_prime": 0.22}
+    plain = cross_val_score(model, X, y, scoring="roc_auc")
+    found = cross_val_score(
+        model, X, y, scoring=make_scorer(metrics.clean_auc_score, response_method="decision_function", **rates)
+    )
+    np.testing.assert_allclose(found, [metrics.clean_auc(score, **rates) for score in plain])
+    plain = cross_val_score(model, X, y, scoring="balanced_accuracy")
+    found = cross_val_score(model, X, y, scoring=make_scorer(metrics.clean_balanced_accuracy_score, **rates))
+    np.testing.assert_allclose(found, [metrics.clean_balanced_accuracy(score, **rates) for score in plain])
+    assert metrics.clean_balanced_accuracy_score([0, 1], [1, 1], pi=1, pi_prime=0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.clean_rates([1, 0], [1, 0], 0.3, 0.8), "swap the two labels"),
+        (lambda: metrics.clean_rates([1, 0], [1, 0], 0.8, 0.3, level=2), "level must be between 0 and 1, got 2"),
+        (lambda: metrics.clean_rates([1, 0], [1, 0], 0.8, 0.3).accuracy(1.0), "prior must be between 0 and 1, got 1.0"),
+        (lambda: metrics.clean_rates([1, 0], [1, 0], 0.8, 0.3, threshold=5).precision(0.5), "precision needs points"),
+        (lambda: metrics.clean_roc([1, 0], [1, 0], 0.8, 0.3).partial_auc(0), "max_fpr must be above 0 and at most 1"),
+        (lambda: metrics.clean_roc([1, 0], [1, 0], 0.8, 0.3).f1(-1), "prior must be between 0 and 1, got -1"),
+        (
+            lambda: metrics.clean_roc([1, 0], [1, 0], 1, 0).best_threshold(0.5, cost_false_positive=-1),
+            "cost_false_positive must be a finite number of at least 0, got -1",
+        ),
+        (
+            lambda: metrics.clean_balanced_accuracy_score(["a", "b"], ["a", "c"], pi=1, pi_prime=0),
+            "y_pred must hold the labels of y_true, ['a', 'b'], got ['c']",
+        ),
+    ],
+)
+def test_bad_input_of_rates_and_curves(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

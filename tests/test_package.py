@@ -25,8 +25,8 @@ REFERENCE = Path(sl.__file__).parents[2] / "docs" / "reference.rst"
 
 # What the reference promises.
 LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
-           "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.boosting", "symloss.sampling",
-           "symloss.models", "symloss.machines", "symloss.estimators", "symloss.datasets",
+           "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.audit", "symloss.boosting",
+           "symloss.sampling", "symloss.models", "symloss.machines", "symloss.estimators", "symloss.datasets",
            "symloss.datasets.classes"]  # fmt: skip
 
 
@@ -114,7 +114,8 @@ def test_names_that_other_programs_rely_on():
         assert hasattr(sl, name)
     for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
                  "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
-                 "metrics.estimate_clean_auc", "boosting.lightgbm_objective",
+                 "metrics.estimate_clean_auc", "metrics.clean_roc", "metrics.clean_rates", "audit.estimate_noise",
+                 "audit.label_quality", "boosting.lightgbm_objective",
                  "boosting.xgboost_objective", "datasets.load", "datasets.list_datasets"):  # fmt: skip
         module, function = name.split(".")
         assert callable(getattr(getattr(sl, module), function))
@@ -188,6 +189,7 @@ ORDER = [
     "theory",
     "corruption",
     "metrics",
+    "audit",
     "boosting",
     "sampling",
     "models",

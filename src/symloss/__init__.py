@@ -40,7 +40,7 @@ from symloss.risks import AUCLoss, BERLoss
 from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
-    from symloss import boosting, datasets, estimators
+    from symloss import audit, boosting, datasets, estimators
     from symloss import drawing as drawing
     from symloss import files as files
     from symloss import losses as losses
@@ -86,6 +86,7 @@ __all__ = [
     "Tangent",
     "Unhinged",
     "ZeroOne",
+    "audit",
     "boosting",
     "contaminate",
     "contaminated_split",
@@ -105,8 +106,8 @@ __all__ = [
 
 
 _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
-_MODULES = ("boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models", "pairwise",
-            "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
+_MODULES = ("audit", "boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models",
+            "pairwise", "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.tracing import concrete
@@ -74,6 +75,37 @@ def is_positive(target: Any) -> Tensor:
     one = _ones(labels)
     _refuse_other_labels(labels, one)
     return one
+
+
+def is_larger(target: Any) -> NDArray[np.bool_]:
+    """Return which labels are positive, where labels are any two values and the larger one is positive.
+
+    Labels in {0, 1}, {-1, +1} or bool may all be equal; two values are needed of any other kind.
+
+    Examples
+    --------
+    >>> is_larger(["no", "yes", "yes"])
+    array([False,  True,  True])
+    """
+    if isinstance(target, Tensor):
+        target = (target.double() if target.is_floating_point() else target).detach().cpu().numpy()
+    labels = np.asarray(target)
+    if labels.dtype.kind == "b":
+        return labels
+    if labels.dtype.kind in "iuf":  # the usual labels need no sorting, and may all be equal
+        one = labels == 1
+        if (one | (labels == 0)).all() or (one | (labels == -1)).all():
+            return np.asarray(one)
+    try:
+        values = np.unique(labels)
+    except TypeError:
+        types = ", ".join(sorted({type(value).__name__ for value in labels.flat}))
+        raise ValueError(f"labels must be two values that can be compared, got values of the types {types}") from None
+    missing = [value for value in values.tolist() if value != value]  # NaN differs from itself
+    if len(values) != 2 or missing:
+        shown = ", ".join(map(str, values[:5].tolist())) + (", ..." if len(values) > 5 else "")
+        raise ValueError(f"labels must be two values, the larger of which is positive, got the values {shown}")
+    return np.asarray(labels == values[1])
 
 
 def check_weight(weight: Any, scores: Tensor, name: str = "weight") -> Tensor:

@@ -46,7 +46,9 @@ def test_names_and_fields_in_files_do_not_change():
         "estimate": ("value", "low", "high", "level"),
         "member": ("name", "estimator", "weight", "mean", "scale"),
         "calibration": ("slope", "intercept"),
-    }
+        "noise": ("pi", "pi_prime", "pi_low", "pi_high", "pi_prime_low", "pi_prime_high", "difference_low", "level",
+                  "reason"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("model", [*FAMILIES, nn.Linear(2, 1), lambda d: nn.Linear(d, 1)])

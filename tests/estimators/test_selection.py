@@ -243,6 +243,19 @@ def test_many_candidates_that_are_alike_share_the_weight(noisy):
 
 
 @pytest.mark.parametrize("kind", BOTH)
+def test_points_that_happen_to_be_equal_count_in_the_interval_of_the_clean_score(kind):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = np.column_stack([rng.integers(0, 3, 400) + y, rng.integers(0, 2, 400)])  # few values: most rows repeat others
+    chosen = kind(POOL[:1], pi=0.95, pi_prime=0.1, random_state=0).fit(X, y)
+    found, estimate = chosen.clean_score_, sl.metrics.estimate_clean_auc
+    if kind is BERClassifierCV:
+        estimate = sl.metrics.estimate_clean_balanced_accuracy
+    expected = estimate(chosen.oof_scores_, y, 0.95, 0.1)
+    np.testing.assert_allclose([found.low, found.high], [expected.low, expected.high], rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", BOTH)
 def test_weights_count_in_the_estimated_clean_score(noisy, kind):
     X, y = noisy[:2]
     weight = np.random.default_rng(0).integers(1, 4, len(y))

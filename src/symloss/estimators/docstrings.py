@@ -168,6 +168,13 @@ members_ : list
 oof_scores_ : array of n floats
     The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN for
     points that no fold holds out.
+label_quality_ : array of n floats
+    How probable it is that the label of each training point is right, by its out-of-fold score: see
+    ``symloss.audit.label_quality``. It is low where the label is probably wrong, and NaN for points that no fold holds
+    out.
+noise_ : Noise or None
+    How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. It is None where
+    that cannot be told; ``estimate_noise(oof_scores_, y)`` then gives the reason and bounds.
 best_estimator_ : object
     The fitted candidate with the largest weight.
 calibration_ : object

@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 
 from symloss.estimators.standard_errors import auc_contributions, balanced_accuracy_contributions
 from symloss.estimators.threshold import choose_threshold
-from symloss.metrics import (
-    Estimate,
-    auc,
-    balanced_accuracy,
-    estimate_clean_auc,
-    estimate_clean_balanced_accuracy,
-)
+from symloss.metrics import Estimate, auc, balanced_accuracy
+from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.bool_]
@@ -39,7 +34,7 @@ class Judge(NamedTuple):
         The scores whose sum decides on the weights of an average, each with the function of ``standard_errors`` that
         tells what each point contributes to it.
     estimate_clean : callable
-        The score on clean labels, with an interval: an estimate of ``symloss.metrics``.
+        ``estimate_clean(pos, neg, pi, pi_prime)``: the score on clean labels, with an interval, from two samples.
     has_threshold : bool
         Whether the score depends on a threshold, so that every candidate is judged at its own.
 
@@ -64,8 +59,6 @@ class Judge(NamedTuple):
 
 _AUC = (auc, auc_contributions)
 _BALANCED_ACCURACY = (balanced_accuracy, balanced_accuracy_contributions)
-AUC = Judge(auc, (_AUC,), estimate_clean_auc, has_threshold=False)
+AUC = Judge(auc, (_AUC,), clean_auc_of, has_threshold=False)
 # The AUC has a smaller standard error than the balanced accuracy: it helps to tell good candidates from lucky ones.
-BALANCED_ACCURACY = Judge(
-    balanced_accuracy, (_BALANCED_ACCURACY, _AUC), estimate_clean_balanced_accuracy, has_threshold=True
-)
+BALANCED_ACCURACY = Judge(balanced_accuracy, (_BALANCED_ACCURACY, _AUC), clean_balanced_accuracy_of, has_threshold=True)

@@ -22,6 +22,8 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from symloss.audit.noise import noise_of
+from symloss.audit.quality import quality_of
 from symloss.corruption import check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
 from symloss.estimators.calibration import Calibration, clean_probabilities
@@ -39,6 +41,7 @@ from symloss.estimators.search import Clock, Search
 from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import choose_threshold
 from symloss.machines import LostTask, completed
+from symloss.metrics.samples import two_samples
 
 Array = NDArray[np.float64]
 
@@ -296,10 +299,16 @@ class _ClassifierCV(BinaryClassifier):
         self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
+        samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
+        noise = noise_of(*samples)
+        self.noise_ = None if noise.pi is None else noise
+        quality = np.full(len(averaged), np.nan)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(
+            *samples, self.pi, self.pi_prime
+        )
+        self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if self.pi is not None and self.pi_prime is not None:
-            self.clean_score_ = self._judge.estimate_clean(
-                scores - self.threshold_, positive, self.pi, self.pi_prime, weight=weight
-            )
+            self.clean_score_ = self._judge.estimate_clean(*samples, self.pi, self.pi_prime)
 
 
 def _print_progress(stage: str, done: int, total: int, seconds_left: float) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
@@ -36,6 +37,7 @@ _RECORDS: dict[str, Callable[..., Any]] = {
     "estimate": Estimate,
     "member": Member,
     "calibration": Calibration,
+    "noise": Noise,
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
 _NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.metrics import share_below
+from symloss.metrics.scores import share_below
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.bool_]

@@ -1,0 +1,32 @@
+"""AUC and balanced accuracy, and what corrupted labels say of rates, curves and scores on clean labels."""
+
+from symloss.metrics.curves import CleanROC, clean_roc, estimate_clean_partial_auc
+from symloss.metrics.estimates import (
+    Estimate,
+    clean_auc,
+    clean_balanced_accuracy,
+    estimate_clean_auc,
+    estimate_clean_balanced_accuracy,
+)
+from symloss.metrics.rates import CleanRates, clean_rates
+from symloss.metrics.scorers import clean_auc_score, clean_balanced_accuracy_score
+from symloss.metrics.scores import auc, balanced_accuracy
+from symloss.metrics.sensitivity import clean_auc_bounds
+
+__all__ = [
+    "CleanROC",
+    "CleanRates",
+    "Estimate",
+    "auc",
+    "balanced_accuracy",
+    "clean_auc",
+    "clean_auc_bounds",
+    "clean_auc_score",
+    "clean_balanced_accuracy",
+    "clean_balanced_accuracy_score",
+    "clean_rates",
+    "clean_roc",
+    "estimate_clean_auc",
+    "estimate_clean_balanced_accuracy",
+    "estimate_clean_partial_auc",
+]

@@ -1,0 +1,195 @@
+"""The AUC and the balanced accuracy on clean labels, from those on corrupted labels."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symloss.checking import check_fraction, check_probability
+from symloss.corruption import check_contamination
+from symloss.metrics.intervals import binomial, expit, hanley_mcneil, of_sum, student
+from symloss.metrics.samples import Sample, two_samples
+from symloss.metrics.scores import class_accuracies, share_below
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with a confidence interval.
+
+    Examples
+    --------
+    >>> print(Estimate(value=0.9, low=0.85, high=0.93, level=0.95))
+    0.900 (95% interval 0.850 to 0.930)
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({100 * self.level:g}% interval {self.low:.3f} to {self.high:.3f})"
+
+
+def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
+    """Return the clean AUC that belongs to a corrupted AUC, by corollary 2 with the zero-one loss.
+
+    Examples
+    --------
+    >>> round(clean_auc(0.58, pi=0.65, pi_prime=0.45), 12)
+    0.9
+    """
+    check_contamination(pi, pi_prime)
+    check_probability("auc", auc)
+    return _clean(auc, pi, pi_prime)
+
+
+def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
+    """Return the clean balanced accuracy that belongs to a corrupted one, by corollary 4 with the zero-one loss.
+
+    Examples
+    --------
+    >>> round(clean_balanced_accuracy(0.7, pi=0.8, pi_prime=0.3), 12)
+    0.9
+    """
+    check_contamination(pi, pi_prime)
+    check_probability("bac", bac)
+    return _clean(bac, pi, pi_prime)
+
+
+def estimate_clean_auc(
+    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95, weight: Any = None
+) -> Estimate:
+    """Estimate the AUC on clean labels from corrupted ones drawn at (pi, pi').
+
+    Parameters
+    ----------
+    scores : array or tensor of n scores
+        Scores of points that the model was not fitted on.
+    y_corrupted : array, list or tensor of n labels
+        Any two values, of which the larger one is positive.
+    pi, pi_prime : float
+        The share of clean positives among the points labeled positive, and among those labeled negative. The interval
+        takes them as exact.
+    level : float
+        How often the interval is to contain the true value.
+    weight : array or tensor, optional
+        Non-negative weights. The width of the interval follows from Kish's effective number of points.
+
+    Notes
+    -----
+    The interval for the corrupted AUC joins two intervals. The first is DeLong's on the logit scale, with Student's
+    quantile at the degrees of freedom of the two classes' variances. The second is the score interval with Hanley and
+    McNeil's variance (Newcombe, 2006). It also holds where few or no points of a class are ranked wrongly, and DeLong's
+    variance is too small or zero. The joined interval is mapped by corollary 2 and kept inside [0, 1].
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 500)
+    >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
+    >>> print(estimate_clean_auc(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
+    0.931 (95% interval 0.866 to 0.992)
+    """
+    check_contamination(pi, pi_prime)
+    check_fraction("level", level)
+    return clean_auc_of(*two_samples(scores, y_corrupted, weight), pi, pi_prime, level)
+
+
+def clean_auc_of(pos: Sample, neg: Sample, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
+    """Return what ``estimate_clean_auc`` does, for two samples that are checked.
+
+    Examples
+    --------
+    >>> print(clean_auc_of(*two_samples([1, 2, 3, 4], [0, 1, 0, 1], None), pi=1, pi_prime=0))
+    0.750 (95% interval 0.001 to 1.000)
+    """
+    above = share_below(pos.scores, neg.scores, neg.weight)
+    below = 1 - share_below(neg.scores, pos.scores, pos.weight)
+    value = float(np.average(above, weights=pos.weight))
+    intervals = [hanley_mcneil(value, pos.size, neg.size, level)]
+    variances = [_variance_of_mean(above, pos), _variance_of_mean(below, neg)]
+    if 0 < value < 1 and sum(variances) > 0:
+        freedom = sum(variances) ** 2 / sum(
+            v**2 / (sample.size - 1) for v, sample in zip(variances, (pos, neg), strict=True)
+        )
+        width = student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
+        logit = math.log(value / (1 - value))
+        intervals.append((expit(logit - width), expit(logit + width)))
+    low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+    return _clean_estimate(value, low, high, pi, pi_prime, level)
+
+
+def estimate_clean_balanced_accuracy(
+    scores: Any, y_corrupted: Any, pi: float, pi_prime: float, level: float = 0.95, weight: Any = None
+) -> Estimate:
+    """Estimate the balanced accuracy on clean labels from corrupted ones drawn at (pi, pi').
+
+    Parameters
+    ----------
+    scores, y_corrupted, pi, pi_prime, level, weight
+        As in ``estimate_clean_auc``; a score above 0 predicts the positive class.
+
+    Notes
+    -----
+    Each class's accuracy has an exact binomial (Clopper-Pearson) interval. The distances from the two estimates to the
+    ends of their intervals are combined as independent errors of the mean. The result is mapped by corollary 4 and kept
+    inside [0, 1].
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 500)
+    >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
+    >>> print(estimate_clean_balanced_accuracy(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
+    0.836 (95% interval 0.775 to 0.894)
+    """
+    check_contamination(pi, pi_prime)
+    check_fraction("level", level)
+    return clean_balanced_accuracy_of(*two_samples(scores, y_corrupted, weight), pi, pi_prime, level)
+
+
+def clean_balanced_accuracy_of(pos: Sample, neg: Sample, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
+    """Return what ``estimate_clean_balanced_accuracy`` does, for two samples that are checked.
+
+    Examples
+    --------
+    >>> print(clean_balanced_accuracy_of(*two_samples([-1, 2, -3, 4], [0, 1, 0, 1], None), pi=1, pi_prime=0))
+    1.000 (95% interval 0.405 to 1.000)
+    """
+    accuracies = class_accuracies(pos, neg, 0.0)
+    intervals = [binomial(share, sample.size, level) for share, sample in zip(accuracies, (pos, neg), strict=True)]
+    low, high = of_sum([0.5, 0.5], accuracies, intervals)
+    return _clean_estimate(sum(accuracies) / 2, low, high, pi, pi_prime, level)
+
+
+def _variance_of_mean(values: Array, sample: Sample) -> float:
+    if sample.size <= 1:
+        return math.nan
+    mean = np.average(values, weights=sample.weight)
+    return float(np.average((values - mean) ** 2, weights=sample.weight)) / (sample.size - 1)
+
+
+def _clean(value: float, pi: float, pi_prime: float) -> float:
+    return float((value - (1 - pi + pi_prime) / 2) / (pi - pi_prime))
+
+
+def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: float, level: float) -> Estimate:
+    def clean(score: float) -> float:
+        return min(1.0, max(0.0, _clean(min(1.0, max(0.0, score)), pi, pi_prime)))
+
+    most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
+    if low > most:
+        warnings.warn(
+            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {most:.3f} is the "
+            f"largest possible; pi - pi' must be larger",
+            stacklevel=4,
+        )
+    return Estimate(clean(value), clean(low), clean(high), level)

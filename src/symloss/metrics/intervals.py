@@ -1,0 +1,95 @@
+"""Confidence intervals for a share, for an AUC, and for sums of independent shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+
+def student(level: float, freedom: float) -> float:
+    """Return the quantile of Student's distribution that bounds the middle share ``level`` of it.
+
+    Examples
+    --------
+    >>> round(student(0.95, 10), 3)
+    2.228
+    """
+    from scipy.stats import t
+
+    return float(t.ppf((1 + level) / 2, freedom))
+
+
+def expit(logit: float) -> float:
+    """Return 1 / (1 + exp(-logit)).
+
+    Examples
+    --------
+    >>> expit(0.0), expit(-1000.0)
+    (0.5, 0.0)
+    """
+    return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
+
+
+def hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float, float]:
+    """Return the lowest and highest AUC that agree with ``value``, by Hanley and McNeil's formula for the error.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in hanley_mcneil(0.9, 50, 50, 0.95)]
+    [0.82, 0.95]
+    """
+    from scipy.optimize import brentq
+
+    quantile, size = NormalDist().inv_cdf((1 + level) / 2), (n + m) / 2 - 1
+
+    def surprise(auc: float) -> float:
+        spread = 1 + size * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+        return (value - auc) ** 2 - quantile**2 * auc * (1 - auc) * spread / (n * m)
+
+    low = brentq(surprise, 0.0, value) if value > 0 and surprise(0.0) > 0 > surprise(value) else 0.0
+    high = brentq(surprise, value, 1.0) if value < 1 and surprise(1.0) > 0 > surprise(value) else 1.0
+    if value == 1:
+        low = brentq(surprise, 0.0, 1.0 - 1e-12)
+    elif value == 0:
+        high = brentq(surprise, 1e-12, 1.0)
+    return low, high
+
+
+def binomial(share: float, n: float, level: float) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a share among n points; half successes count as halves.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in binomial(0.1, 20, 0.95)]
+    [0.012, 0.317]
+    """
+    from scipy.stats import beta
+
+    successes, tail = share * n, (1 - level) / 2
+    low = float(beta.ppf(tail, successes, n - successes + 1)) if successes > 0 else 0.0
+    high = float(beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    return low, high
+
+
+def of_sum(
+    factors: Sequence[float], values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return an interval for the sum of factors times independent values, from an interval for each value.
+
+    The distances from the values to the ends of their intervals are combined as independent errors (Zou and Donner,
+    2008).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in of_sum([1, -1], [0.5, 0.2], [(0.2, 0.6), (0.1, 0.6)])]
+    [-0.2, 0.441]
+    """
+    down, up = 0.0, 0.0
+    for factor, value, (low, high) in zip(factors, values, intervals, strict=True):
+        below, above = factor * (value - low), factor * (high - value)
+        if factor < 0:
+            below, above = -above, -below
+        down, up = down + below**2, up + above**2
+    total = sum(factor * value for factor, value in zip(factors, values, strict=True))
+    return total - math.sqrt(down), total + math.sqrt(up)
