@@ -1,4 +1,4 @@
-"""The file of results of noisy_labels.py: one row per data set, size, noise, draw and method."""
+"""The files of results of noisy_labels.py and wrong_labels.py: one row per draw and method."""
 
 import csv
 import fcntl
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from symloss.files import whole_file
 
@@ -29,29 +29,28 @@ class Row(NamedTuple):
         return self[:5]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, or none if there is no file."""
+def read_rows(path: Path, kind: Any = Row) -> list[Any]:
+    """Return the rows of a file, or none if there is no file; ``kind`` is their class, whose last field is seconds."""
     if not path.exists():
         return []
+    types = get_type_hints(kind).values()
     with path.open(newline="") as file:
-        kinds = (str, int, str, int, str, float, float, float)
         lines = csv.reader(file)
         next(lines)  # the names of the columns
-        return [Row(*(kind(value) for kind, value in zip(kinds, line, strict=True))) for line in lines]
+        return [kind(*(read(value) for read, value in zip(types, line, strict=True))) for line in lines]
 
 
-def add_rows(path: Path, rows: Iterable[Row]) -> None:
+def add_rows(path: Path, rows: Iterable[Any], kind: Any = Row) -> None:
     """Add rows to a file, which is written whole or not at all; of two rows with the same key, the first one stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path.parent):
-        known = {row.key: row for row in [*rows, *read_rows(path)]}
+        known = {row.key: row for row in [*rows, *read_rows(path, kind)]}
         with whole_file(path) as part, part.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(Row._fields)
-            writer.writerows(
-                [*row.key, f"{row.auc:.3f}", f"{row.balanced_accuracy:.3f}", f"{row.seconds:.2f}"]
-                for _, row in sorted(known.items())
-            )
+            writer.writerow(kind._fields)
+            for key, found in sorted(known.items()):
+                *scores, seconds = found[len(key) :]
+                writer.writerow([*key, *(f"{score:.3f}" for score in scores), f"{seconds:.2f}"])
 
 
 @contextmanager

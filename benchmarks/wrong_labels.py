@@ -11,12 +11,11 @@ to be installed.
 """
 
 import argparse
-import csv
 import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from wild_datasets import DATASETS, load
+from wild_results import add_rows, read_rows
 
 import symloss as sl
 from symloss.files import write_whole
@@ -165,26 +165,6 @@ def run(cell: Cell, method: str) -> list[Row]:
     return rows
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, or none if there is no file."""
-    if not path.exists():
-        return []
-    kinds = (str, str, float, int, str, float, float, float)
-    with path.open(newline="") as file:
-        lines = list(csv.reader(file))[1:]
-    return [Row(*(kind(value) for kind, value in zip(kinds, line, strict=True))) for line in lines]
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows into a file, all of them or none."""
-    lines = [",".join(Row._fields)]
-    for row in sorted(rows):
-        numbers = f"{row.average_precision:.3f},{row.precision_at_k:.3f},{row.seconds:.2f}"
-        lines.append(f'{row.dataset},{row.noise},{row.rate},{row.draw},"{row.method}",{numbers}')
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, "\n".join(lines) + "\n")
-
-
 def table(rows: list[Row], score: str) -> str:
     """Return the means of a score over data sets and draws that all methods have: a line per rate and noise."""
     methods = list(dict.fromkeys(row.method for row in rows))
@@ -203,7 +183,7 @@ def table(rows: list[Row], score: str) -> str:
 
 
 def write_report(path: Path, out: Path) -> None:
-    rows = read_rows(path)
+    rows = read_rows(path, Row)
     sections = []
     for half, names in (("reported", HALVES["reported"]), ("chosen", HALVES["chosen"])):
         of_half = [row for row in rows if row.dataset in names]
@@ -237,14 +217,13 @@ def main(words: list[str] | None = None) -> int:
             for dataset in parts(parser, arguments.datasets or ",".join(half), half)
         ]
         methods = parts(parser, arguments.methods, METHODS)
-        rows = {row.key: row for row in read_rows(path)}
-        todo = [(cell, method) for cell in cells for method in methods if (*cell, method) not in rows]
+        done = {row.key for row in read_rows(path, Row)}
+        todo = [(cell, method) for cell in cells for method in methods if (*cell, method) not in done]
         found = Parallel(arguments.jobs, return_as="generator_unordered", batch_size=1)(
             delayed(run)(*task) for task in todo
         )
         for finished, new in enumerate(found, 1):
-            rows |= {row.key: row for row in new}
-            write_rows(path, rows.values())
+            add_rows(path, new, Row)
             print(f"{finished} of {len(todo)}: {', '.join(map(str, new[0].key))}: {new[0].seconds:.1f} s", flush=True)
     write_report(path, arguments.out)
     return 0

@@ -272,7 +272,7 @@ def test_rankings_are_scored_and_rows_survive_the_file(tmp_path, monkeypatch):
     rows = wrong_labels.run(cell, "truth")
     assert (rows[0].average_precision, rows[0].precision_at_k) == (100, 100)
     assert rows[1].average_precision < 50
-    wrong_labels.write_rows(tmp_path / "rows.csv", rows)
-    again = wrong_labels.read_rows(tmp_path / "rows.csv")
+    wrong_labels.add_rows(tmp_path / "rows.csv", rows, wrong_labels.Row)
+    again = wrong_labels.read_rows(tmp_path / "rows.csv", wrong_labels.Row)
     assert [row.key for row in again] == [row.key for row in rows]
     assert "| 10% | all | **100.0** |" in wrong_labels.table(again, "average_precision")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.audit.noise import noise_of
+from symloss.audit.noise import Noise, noise_of
 from symloss.audit.tails import Tail, tails
 from symloss.checking import is_larger
-from symloss.corruption import FlipRates, check_contamination, to_flip_rates
+from symloss.corruption import Contamination, FlipRates, check_contamination, to_flip_rates
 from symloss.metrics.samples import Sample, two_samples
 
 Array = NDArray[np.float64]
@@ -66,28 +66,30 @@ def label_quality(
         raise ValueError(f"give both pi and pi_prime or neither, got {pi!r} and {pi_prime!r}")
     if pi is not None and pi_prime is not None:
         check_contamination(pi, pi_prime)
-    pos, neg = two_samples(scores, y, weight)
-    quality = np.empty(len(pos.scores) + len(neg.scores))
     positive = is_larger(y)
-    quality[positive], quality[~positive] = quality_of(pos, neg, pi, pi_prime)
+    pos, neg = two_samples(scores, positive, weight)
+    given = None if pi is None or pi_prime is None else Contamination(pi, pi_prime)
+    quality = np.empty(len(positive))
+    quality[positive], quality[~positive] = quality_of(pos, neg, given or noise_of(pos, neg))
     return quality
 
 
-def quality_of(pos: Sample, neg: Sample, pi: float | None, pi_prime: float | None) -> tuple[Array, Array]:
+def quality_of(pos: Sample, neg: Sample, rates: Contamination | Noise) -> tuple[Array, Array]:
     """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked.
 
     Examples
     --------
-    >>> good, bad = quality_of(*two_samples([-3, -2, 2, 3, -1, 1], [0, 0, 1, 1, 0, 0], None), pi=1.0, pi_prime=0.2)
+    >>> pos, neg = two_samples([-3, -2, 2, 3, -1, 1], [0, 0, 1, 1, 0, 0], None)
+    >>> good, bad = quality_of(pos, neg, Contamination(pi=1.0, pi_prime=0.2))
     >>> good, bool(bad.argmin() == 3)
     (array([1., 1.]), True)
     """
     share = float(pos.weight.sum() / (pos.weight.sum() + neg.weight.sum()))
-    if pi is not None and pi_prime is not None:
-        flips = to_flip_rates((pi, pi_prime), share * pi + (1 - share) * pi_prime)
+    if isinstance(rates, Contamination):
+        flips = _flips(rates, share)
         right = _added_by_label(flips)
     else:
-        flips = _estimated(pos, neg, share)
+        flips = _estimated(pos, neg, rates, share)
         # The ratio of two small rates that are estimated is mostly chance: so both labels are as often right.
         mean = (flips.positive + flips.negative) / 2
         right = _added_by_label(FlipRates(mean, mean))
@@ -103,16 +105,19 @@ def _added_by_label(flips: FlipRates) -> tuple[float, float]:
     return float(positive), float(negative)
 
 
-def _estimated(pos: Sample, neg: Sample, share: float) -> FlipRates:
-    """Return flip rates by ``noise_of``, or a guess: the smallest shares of the other label in the longer tails."""
+def _flips(rates: Contamination, share: float) -> FlipRates:
+    """Return the flip rates of labels of which a share is positive."""
+    return to_flip_rates(rates, share * rates.pi + (1 - share) * rates.pi_prime)
+
+
+def _estimated(pos: Sample, neg: Sample, noise: Noise, share: float) -> FlipRates:
+    """Return the flip rates of the noise, or a guess: the smallest shares of the other label in the longer tails."""
 
     def least(found: list[Tail]) -> float:
         return min((tail.other_share for tail in found if tail.own_share > _LEAST_SHARE), default=0.0)
 
-    noise = noise_of(pos, neg)
     if noise.pi is not None and noise.pi_prime is not None:
-        prior = share * noise.pi + (1 - share) * noise.pi_prime
-        positive, negative = to_flip_rates((noise.pi, noise.pi_prime), prior)
+        positive, negative = _flips(Contamination(noise.pi, noise.pi_prime), share)
     else:
         positive, negative = least(tails(pos, neg, at_top=True)), least(tails(neg, pos, at_top=False))
     positive, negative = max(positive, _LEAST_RATE), max(negative, _LEAST_RATE)

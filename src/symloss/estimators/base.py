@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symloss.estimators.encoding import Encoding
-from symloss.estimators.frames import column_names, has_only_numbers, library_of
+from symloss.estimators.frames import check_collected, column_names, has_only_numbers, library_of
 from symloss.estimators.judging import Judge
 
 Array = NDArray[np.float64]
@@ -92,12 +92,12 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "threshold_")
+        check_collected(X)
         if self.encoding_ is None:
             return self._numbers(X, reset=False)
         return check_array(self._encoded(X, self.encoding_), estimator=self, input_name="X", **self._check_params(X))
 
     def _numbers(self, X: Any, *y: Any, reset: bool) -> Any:
-        library_of(X)  # raises if X has to be collected first
         try:
             return validate_data(self, X, *y, reset=reset, **self._check_params(X))
         except ValueError as error:
@@ -143,6 +143,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
+        check_collected(X)
         if reset:
             self._set_fitted(encoding_=_encoding_of(X, sample_weight))
         if self.encoding_ is None:

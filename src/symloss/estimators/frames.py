@@ -183,7 +183,7 @@ class PolarsCells(NamedTuple):
 
 
 def library_of(X: Any) -> str | None:
-    """Return "pandas" or "polars" if X is a data frame of that library, else None; a lazy one raises ValueError.
+    """Return "pandas" or "polars" if X is a data frame of that library, else None.
 
     Examples
     --------
@@ -194,9 +194,21 @@ def library_of(X: Any) -> str | None:
     for library in ("pandas", "polars"):
         if isinstance(X, getattr(sys.modules.get(library), "DataFrame", ())):
             return library
+    return None
+
+
+def check_collected(X: Any) -> None:
+    """Raise ValueError if X is a polars LazyFrame, which does not hold its values.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> check_collected(pl.LazyFrame())
+    Traceback (most recent call last):
+    ValueError: X must hold its values, got a polars LazyFrame: pass X.collect()
+    """
     if isinstance(X, getattr(sys.modules.get("polars"), "LazyFrame", ())):
         raise ValueError("X must hold its values, got a polars LazyFrame: pass X.collect()")
-    return None
 
 
 def cells_of(frame: Any) -> Iterator[Cells]:

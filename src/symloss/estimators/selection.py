@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symloss.audit.noise import noise_of
 from symloss.audit.quality import quality_of
-from symloss.corruption import check_contamination
+from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
 from symloss.estimators.calibration import Calibration, clean_probabilities
 from symloss.estimators.candidates import Candidates, fit_together, groups, raw_scores
@@ -303,12 +303,11 @@ class _ClassifierCV(BinaryClassifier):
         noise = noise_of(*samples)
         self.noise_ = None if noise.pi is None else noise
         quality = np.full(len(averaged), np.nan)
-        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(
-            *samples, self.pi, self.pi_prime
-        )
+        given = None if self.pi is None or self.pi_prime is None else Contamination(self.pi, self.pi_prime)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, given or noise)
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
-        if self.pi is not None and self.pi_prime is not None:
-            self.clean_score_ = self._judge.estimate_clean(*samples, self.pi, self.pi_prime)
+        if given is not None:
+            self.clean_score_ = self._judge.estimate_clean(*samples, *given)
 
 
 def _print_progress(stage: str, done: int, total: int, seconds_left: float) -> None:
