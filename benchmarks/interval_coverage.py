@@ -1,17 +1,19 @@
 """Simulate how often 95% intervals contain the true value: of scores and rates on clean labels, and of the noise.
 
-python benchmarks/interval_coverage.py --runs 1500
+python benchmarks/interval_coverage.py --runs 200 --out benchmarks/results
 """
 
 import argparse
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 
 from symloss import metrics
 from symloss.audit import Noise, estimate_noise
+from symloss.files import write_whole
 
 # The distance between the means of two normal classes, (pi, pi'), the sizes of the corrupted classes, and the standard
 # deviation of the logarithms of the weights.
@@ -111,12 +113,15 @@ def rate(name: str) -> Callable[..., metrics.Estimate]:
     return estimate
 
 
-def scores_and_rates(runs: int) -> None:
+def scores_and_rates(runs: int) -> str:
+    """Return a table: a row per setting, a column per estimate."""
     rng = np.random.default_rng(3)
+    names = [name for name, _, _ in estimates(1.0, runs)]
+    lines = [f"| classes | {' | '.join(names)} |", "|---" + "|--:" * len(names) + "|"]
     for shift, (pi, pi_prime), sizes, spread in SETTINGS:
         y = np.repeat([1, -1], sizes)
         wanted = list(estimates(shift, runs))
-        covered = dict.fromkeys([name for name, _, _ in wanted], 0)
+        covered = dict.fromkeys(names, 0)
         for _ in range(runs):
             clean = np.where(rng.random(len(y)) < np.where(y == 1, pi, pi_prime), 1, -1)
             scores = clean * shift / 2 + rng.normal(size=len(y))
@@ -124,38 +129,66 @@ def scores_and_rates(runs: int) -> None:
             for name, truth, estimate in wanted:
                 result = estimate(scores, y, pi, pi_prime, weight=weight)
                 covered[name] += result.low <= truth <= result.high
-        shares = ", ".join(f"{name} {count / runs:.3f}" for name, count in covered.items())
-        weighted = f", weights {spread}" if spread else ""
-        print(f"shift {shift}, (pi, pi') = ({pi}, {pi_prime}), sizes {sizes}{weighted}: {shares}", flush=True)
+        weighted = f", weights of spread {spread:g}" if spread else ""
+        what = f"distance {shift:g}, (π, π′) = ({pi:g}, {pi_prime:g}), {sizes[0]} and {sizes[1]} points{weighted}"
+        lines.append(f"| {what} | {' | '.join(f'{count / runs:.3f}' for count in covered.values())} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
 
 
-def noise(runs: int) -> None:
+def noise(runs: int) -> str:
+    """Return a table: a row per kind of scores and size, of four pairs of rates together."""
     rng = np.random.default_rng(4)
+    head = (
+        "scores",
+        "points",
+        "an estimate is given",
+        "mean error of π then",
+        "of π′",
+        "π is in its interval",
+        "π′ is",
+    )
+    lines = [f"| {' | '.join(head)} |", "|---|---" + "|--:" * (len(head) - 2) + "|"]
     for name, draw in CLASSES.items():
         for sizes in SIZES:
+            y = np.repeat([1, -1], sizes)
+            found: list[tuple[float, float, Noise]] = []
             for pi, pi_prime in RATES:
-                y = np.repeat([1, -1], sizes)
-                found: list[Noise] = []
                 for _ in range(runs):
                     clean = rng.random(len(y)) < np.where(y == 1, pi, pi_prime)
-                    found.append(estimate_noise(draw(clean, rng), y))
-                of_pi = np.mean([one.pi_low <= pi <= one.pi_high for one in found])
-                of_prime = np.mean([one.pi_prime_low <= pi_prime <= one.pi_prime_high for one in found])
-                told = np.mean([one.pi is not None for one in found])
-                width = np.mean([one.pi_high - one.pi_low for one in found])
-                print(
-                    f"{name}, sizes {sizes}, (pi, pi') = ({pi}, {pi_prime}): told {told:.2f}, pi {of_pi:.3f}, "
-                    f"pi' {of_prime:.3f}, mean width of the interval of pi {width:.2f}",
-                    flush=True,
-                )
+                    found.append((pi, pi_prime, estimate_noise(draw(clean, rng), y)))
+            numbers = [
+                np.mean([one.pi is not None for _, _, one in found]),
+                _mean([abs(one.pi - pi) for pi, _, one in found if one.pi is not None]),
+                _mean([abs(one.pi_prime - prime) for _, prime, one in found if one.pi_prime is not None]),
+                np.mean([one.pi_low <= pi <= one.pi_high for pi, _, one in found]),
+                np.mean([one.pi_prime_low <= prime <= one.pi_prime_high for _, prime, one in found]),
+            ]
+            shown = ("" if np.isnan(number) else f"{number:.3f}" for number in numbers)
+            lines.append(f"| {name} | {sizes[0]} and {sizes[1]} | {' | '.join(shown)} |")
+            print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def _mean(errors: list[float]) -> float:
+    return float(np.mean(errors)) if errors else math.nan
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1500)
-    runs = parser.parse_args().runs
-    scores_and_rates(runs)
-    noise(runs)
+    parser.add_argument("--out", type=Path, help="a folder to write the tables into")
+    arguments = parser.parse_args()
+    runs = arguments.runs
+    rates = ", ".join(f"({pi:g}, {pi_prime:g})" for pi, pi_prime in RATES)
+    page = (
+        f"How often intervals of level 0.95 contain the value on clean labels, in {runs} draws of each kind:\n\n"
+        f"{scores_and_rates(runs)}\n\n"
+        f"How well the noise is estimated, in {len(RATES) * runs} draws of each kind, with (π, π′) in "
+        f"{rates}:\n\n{noise(runs)}\n"
+    )
+    if arguments.out:
+        write_whole(arguments.out / "interval_coverage.md", page)
 
 
 if __name__ == "__main__":

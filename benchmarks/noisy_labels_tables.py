@@ -13,6 +13,10 @@ HALVES = {
     "The half that the pool is chosen on": (CHOSEN_ON, "The pool and the rules are chosen on these data sets"),
 }
 NO_RESULTS = ["There are no results yet.", ""]
+ANY_NOISE = """\
+The best peer of a line above is another one for other labels, and one cannot know beforehand which. This is how far we
+are ahead of each peer in the mean over all kinds of labels of a size, and on how many data sets.
+"""
 HOW_MANY = """\
 Every data set takes part at every size. One that is too small for a size takes part with as many points per corrupted
 class as leave a clean test set of 100 points per class; then it may have the same points at several sizes, and the
@@ -25,6 +29,7 @@ def overview(results: Results) -> str:
     lines = []
     for title, (half, text) in HALVES.items():
         lines += [f"## {title}", "", f"{text}: {', '.join(half)}.", "", *_summary(results, half)]
+        lines += _any_noise(results, half)
         for table in results.tables(half):
             if table.draws:
                 lines += [f"### {_title(table)}", "", *_note(table), *_means(table), ""]
@@ -83,6 +88,21 @@ def _summary(results: Results, half: Sequence[str]) -> list[str]:
     for score, ours in OURS.items():
         head += [f"best peer in {score}", f"`{ours}` is ahead by", "sets ahead"]
     return [f"| {' | '.join(head)} |", "|---|--:|---|--:|--:|---|--:|--:|", *lines, ""] if lines else NO_RESULTS
+
+
+def _any_noise(results: Results, half: Sequence[str]) -> list[str]:
+    """Return a table with one line per peer: how far we are ahead in the mean over all kinds of labels."""
+    sizes = sorted({size for sizes in SIZES_OF.values() for size in sizes})
+    columns = [(size, score) for size in sizes for score in OURS]
+    lines = []
+    for peer in (method for method in results.methods if method not in OURS.values()):
+        leads = [results.mean_lead(half, size, score, peer) for size, score in columns]
+        if any(leads):
+            cells = [f"{lead.text}, {lead.count}" if lead else "not complete" for lead in leads]
+            lines.append(f"| {peer} | {' | '.join(cells)} |")
+    head = [f"{score}, size {size:,}" for size, score in columns]
+    title = ["### One method for all kinds of labels", "", ANY_NOISE]
+    return [*title, f"| | {' | '.join(head)} |", "|---|" + "--:|" * len(head), *lines, ""] if lines else []
 
 
 def _means(table: Table) -> Iterator[str]:

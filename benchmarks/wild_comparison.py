@@ -84,9 +84,13 @@ class Table:
 
     def lead(self, score: str, peer: str) -> Lead:
         """Return how far ours is ahead of a peer, in the same draws."""
-        differences = self.by_dataset(OURS[score], score) - self.by_dataset(peer, score)
-        error = standard_error(differences)
-        return Lead(float(differences.mean()), error, int((differences > 0).sum()), len(differences))
+        return lead_of(self.by_dataset(OURS[score], score) - self.by_dataset(peer, score))
+
+
+def lead_of(differences: np.ndarray) -> Lead:
+    """Return how far we are ahead, from one difference per data set."""
+    error = standard_error(differences)
+    return Lead(float(differences.mean()), error, int((differences > 0).sum()), len(differences))
 
 
 class Results(NamedTuple):
@@ -105,6 +109,16 @@ class Results(NamedTuple):
         for noise in NOISES:
             for size in SIZES_OF[noise]:
                 yield self.table(half, size, noise)
+
+    def mean_lead(self, half: Sequence[str], size: int, score: str, peer: str) -> Lead | None:
+        """Return how far ours is ahead of a peer in the mean over all noises, or None if a table is not complete."""
+        tables = [table for table in self.tables(half) if table.size == size]
+        if any(table.lacks for table in tables):
+            return None
+        ours = OURS[score]
+        return lead_of(
+            np.mean([table.by_dataset(ours, score) - table.by_dataset(peer, score) for table in tables], axis=0)
+        )
 
 
 def standard_error(values: np.ndarray) -> float:

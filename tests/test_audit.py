@@ -4,10 +4,12 @@ import re
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 from sklearn.metrics import average_precision_score
 
 import symloss as sl
 from symloss.audit import estimate_noise, label_quality
+from symloss.audit.curve import FlipPairs, binned, most_likely
 from symloss.audit.noise import noise_of
 from symloss.metrics.samples import two_samples
 
@@ -194,6 +196,44 @@ def test_without_rates_the_labels_of_both_classes_are_ranked_together(pi, pi_pri
     quality = label_quality(scores, y)
     assert ((quality >= 0) & (quality <= 1)).all()
     assert quality[wrong].mean() < quality[~wrong].mean() - 0.3
+
+
+@pytest.mark.parametrize(("share", "rates"), [(0.5, (0.6, 0.2)), (0.05, (0.05, 0.05)), (0.1, (0.02, 0.05))])
+def test_wrong_labels_are_found_in_one_class_and_in_rare_classes(share, rates):
+    rng = np.random.default_rng(18)
+    clean = np.where(rng.random(4000) < share, 1, -1)
+    flipped = rng.random(4000) < np.where(clean > 0, *rates)
+    y = np.where(flipped, -clean, clean)
+    scores = 1.5 * clean + rng.normal(size=4000)
+    counts = [(clean[y == label] > 0).mean() for label in (1, -1)]
+    found, best = (average_precision_score(flipped, -label_quality(scores, y, *known)) for known in ((), counts))
+    assert found > best - 0.03
+
+
+def test_the_curve_of_each_pair_of_rates_is_the_most_likely_one():
+    rng = np.random.default_rng(19)
+    scores, y, _ = logistic(300, 0.85, 0.25, rng)
+    pos, neg = (np.sort(scores[y == label]) for label in (1, -1))
+    bins = binned(pos, np.ones(300), neg, np.ones(300))
+    rates = FlipPairs(np.array([0.002, 0.15, 0.7]), np.array([0.002, 0.3, 0.1]))
+    slope, intercept, likelihood = most_likely(bins, rates)
+
+    def loss(line, e_pos, e_neg):
+        labeled = e_neg + (1 - e_pos - e_neg) / (1 + np.exp(-line[0] * bins.places - line[1]))
+        return 1e-4 * line[0] ** 2 - bins.positive @ np.log(labeled) - bins.negative @ np.log(1 - labeled)
+
+    for place, pair in enumerate(zip(*rates, strict=True)):
+        best = minimize(loss, [1.0, 0.0], args=pair, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12})
+        assert [slope[place], intercept[place]] == pytest.approx(best.x, rel=1e-3, abs=1e-3)
+        assert likelihood[place] == pytest.approx(-600 * best.fun)
+
+
+def test_with_known_rates_a_weight_is_a_number_of_repetitions():
+    rng = np.random.default_rng(20)
+    scores, y, _ = logistic(100, 0.9, 0.2, rng)
+    times = rng.integers(1, 4, 200)
+    repeated = label_quality(np.repeat(scores, times), np.repeat(y, times), 0.9, 0.2)
+    np.testing.assert_allclose(np.repeat(label_quality(scores, y, 0.9, 0.2, weight=times), times), repeated, rtol=1e-6)
 
 
 def test_within_a_class_the_quality_follows_the_score():

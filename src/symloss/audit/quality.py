@@ -5,6 +5,9 @@ positive and a clean negative carry the other label. Then a point is labeled pos
 e- + (1 - e+ - e-) c(s). With c(s) = 1 / (1 + exp(-slope s - intercept)), the most likely slope and intercept follow
 from the labels given, and by Bayes' rule a positive label is right with odds c / (1 - c) (1 - e+) / e-, and a negative
 one with odds (1 - c) / c (1 - e-) / e+.
+
+Where e+ and e- are not known, the probability is the mean over a grid of them. Each pair has the weight of its
+likelihood, times a prior by which equal rates and clean classes of the same size are more likely than others.
 """
 
 from __future__ import annotations
@@ -14,18 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.audit.noise import Noise, noise_of
-from symloss.audit.tails import Tail, tails
+from symloss.audit.curve import FlipPairs, binned, expit, middle, most_likely
 from symloss.checking import is_larger
-from symloss.corruption import Contamination, FlipRates, check_contamination, to_flip_rates
+from symloss.corruption import Contamination, check_contamination, to_flip_rates
 from symloss.metrics.samples import Sample, two_samples
 
 Array = NDArray[np.float64]
-_LEAST_SHARE = 0.17  # of the labels of a class: shorter tails are too few points for a guess
-_LEAST_RATE = 1e-3  # of estimated rates: at 0 no label could be wrong
-_MOST_RATES = 0.95  # their sum: at 1 the labels would say nothing
-_FAR = 30.0  # in medians of the distance to the middle: an outlier must not decide
-_PENALTY = 1e-4  # so small that it matters only if a threshold separates the labels
+_RATES = (0.002, 0.03, 0.06, 0.1, 0.15, 0.2, 0.26, 0.32, 0.38, 0.44, 0.5, 0.6, 0.7)  # at 0 no label could be wrong
+_MOST_RATES = 0.9  # their sum: at 1 the labels would say nothing
+_WIDTH = 0.2  # of the prior: how far two rates may lie apart before their weight is divided by e
+_BALANCE = 10.0  # of the prior: its weight is (4 p (1 - p)) to this power, where p is the share of clean positives
+_FARTHEST = 1e300  # finite, so that 0 times it is 0
 
 
 def label_quality(
@@ -41,16 +43,15 @@ def label_quality(
         Any two values, of which the larger one is positive.
     pi, pi_prime : float, optional
         The share of clean positives among the points labeled positive, and among those labeled negative. If they are
-        not given, they are estimated by ``estimate_noise``.
+        not given, all rates are tried, and those that fit the labels well count the most.
     weight : array or tensor, optional
         Non-negative weights; weight k counts as k repetitions.
 
     Returns
     -------
     array of n floats in [0, 1]
-        Low where the label is probably wrong, and comparable between the classes. Where the rates are neither given nor
-        can be told, they are guessed from the ends of the ranking; the numbers then rank the labels, and are no
-        probabilities.
+        Low where the label is probably wrong, and comparable between the classes. Where the rates are not given, take
+        the numbers as a ranking: as probabilities they are as good as the guess of the rates.
 
     Examples
     --------
@@ -70,11 +71,11 @@ def label_quality(
     pos, neg = two_samples(scores, positive, weight)
     given = None if pi is None or pi_prime is None else Contamination(pi, pi_prime)
     quality = np.empty(len(positive))
-    quality[positive], quality[~positive] = quality_of(pos, neg, given or noise_of(pos, neg))
+    quality[positive], quality[~positive] = quality_of(pos, neg, given)
     return quality
 
 
-def quality_of(pos: Sample, neg: Sample, rates: Contamination | Noise) -> tuple[Array, Array]:
+def quality_of(pos: Sample, neg: Sample, given: Contamination | None) -> tuple[Array, Array]:
     """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked.
 
     Examples
@@ -84,78 +85,48 @@ def quality_of(pos: Sample, neg: Sample, rates: Contamination | Noise) -> tuple[
     >>> good, bool(bad.argmin() == 3)
     (array([1., 1.]), True)
     """
-    share = float(pos.weight.sum() / (pos.weight.sum() + neg.weight.sum()))
-    if isinstance(rates, Contamination):
-        flips = _flips(rates, share)
-        right = _added_by_label(flips)
-    else:
-        flips = _estimated(pos, neg, rates, share)
-        # The ratio of two small rates that are estimated is mostly chance: so both labels are as often right.
-        mean = (flips.positive + flips.negative) / 2
-        right = _added_by_label(FlipRates(mean, mean))
-    of_pos, of_neg = _log_odds(pos, neg, share, flips)
-    return _expit(of_pos + right[0]), _expit(right[1] - of_neg)
+    center, unit = middle(np.concatenate([pos.scores, neg.scores]), np.concatenate([pos.weight, neg.weight]))
+    with np.errstate(over="ignore"):
+        of_pos, of_neg = (np.clip((x.scores / 4 - center / 4) / unit * 4, -_FARTHEST, _FARTHEST) for x in (pos, neg))
+    bins = binned(of_pos, pos.weight, of_neg, neg.weight)
+    if given is not None:
+        share = float(bins.positive.sum())
+        flips = to_flip_rates(given, share * given.pi + (1 - share) * given.pi_prime)
+        rates = FlipPairs(np.array([flips.positive]), np.array([flips.negative]))
+        slope, intercept, _ = most_likely(bins, rates)
+        return _right(of_pos, of_neg, slope, intercept, rates, np.ones(1))
+    pairs = np.array([(e, f) for e in _RATES for f in _RATES if e + f <= _MOST_RATES])
+    rates = FlipPairs(pairs[:, 0], pairs[:, 1])
+    slope, intercept, likelihood = most_likely(bins, rates)
+    evidence = likelihood + _log_prior(rates, float(bins.positive.sum()))
+    weight = np.exp(evidence - evidence.max())
+    # Which of the two labels is the more often wrong is mostly chance: both count as often right.
+    mean = (rates.positive + rates.negative) / 2
+    return _right(of_pos, of_neg, slope, intercept, FlipPairs(mean, mean), weight / weight.sum())
 
 
-def _added_by_label(flips: FlipRates) -> tuple[float, float]:
-    """Return what is added to the log odds of the positive class by a positive label, and of the negative one."""
+def _log_prior(rates: FlipPairs, share: float) -> Array:
+    """Return how likely pairs of rates are before the scores are seen, if a share of the labels is positive.
+
+    Examples
+    --------
+    >>> both = FlipPairs(np.array([0.2, 0.0]), np.array([0.2, 0.4]))  # the second one from 17 percent of positives
+    >>> _log_prior(both, share=0.5).round(2)
+    array([ 0.  , -7.88])
+    """
+    clean = np.clip((share - rates.negative) / (1 - rates.positive - rates.negative), 0.01, 0.99)
+    return _BALANCE * np.log(4 * clean * (1 - clean)) - np.abs(rates.positive - rates.negative) / _WIDTH
+
+
+def _right(
+    of_pos: Array, of_neg: Array, slope: Array, intercept: Array, rates: FlipPairs, weight: Array
+) -> tuple[Array, Array]:
+    """Return the mean probability that a positive label is right, and that a negative one is."""
+    quality_pos, quality_neg = np.zeros(len(of_pos)), np.zeros(len(of_neg))
     with np.errstate(divide="ignore"):
-        positive = np.log1p(-flips.positive) - np.log(flips.negative)
-        negative = np.log1p(-flips.negative) - np.log(flips.positive)
-    return float(positive), float(negative)
-
-
-def _flips(rates: Contamination, share: float) -> FlipRates:
-    """Return the flip rates of labels of which a share is positive."""
-    return to_flip_rates(rates, share * rates.pi + (1 - share) * rates.pi_prime)
-
-
-def _estimated(pos: Sample, neg: Sample, noise: Noise, share: float) -> FlipRates:
-    """Return the flip rates of the noise, or a guess: the smallest shares of the other label in the longer tails."""
-
-    def least(found: list[Tail]) -> float:
-        return min((tail.other_share for tail in found if tail.own_share > _LEAST_SHARE), default=0.0)
-
-    if noise.pi is not None and noise.pi_prime is not None:
-        positive, negative = _flips(Contamination(noise.pi, noise.pi_prime), share)
-    else:
-        positive, negative = least(tails(pos, neg, at_top=True)), least(tails(neg, pos, at_top=False))
-    positive, negative = max(positive, _LEAST_RATE), max(negative, _LEAST_RATE)
-    factor = min(1.0, _MOST_RATES / (positive + negative))
-    return FlipRates(positive * factor, negative * factor)
-
-
-def _log_odds(pos: Sample, neg: Sample, share: float, flips: FlipRates) -> tuple[Array, Array]:
-    """Return the log odds that a point is clean positive, from a logistic curve seen through the flips."""
-    from scipy.optimize import minimize
-
-    largest = np.finfo(np.float64).max / 4
-    scores = np.clip(np.concatenate([pos.scores, neg.scores]), -largest, largest)
-    center = float(np.median(scores))
-    distance = np.abs(scores - center)
-    unit = float(np.median(distance)) or float(distance.max()) or 1.0
-    places = np.clip((scores - center) / unit, -_FAR, _FAR)
-    weight = np.concatenate([pos.weight, neg.weight])
-    weight = weight / weight.sum()
-    positive = np.arange(len(scores)) < len(pos.scores)
-    kept = 1 - flips.positive - flips.negative
-
-    def loss(line: Array) -> tuple[float, Array]:
-        clean = _expit(line[0] * places + line[1])
-        labeled = flips.negative + kept * clean
-        given = np.maximum(np.where(positive, labeled, 1 - labeled), 1e-300)
-        gain = weight * np.where(positive, 1, -1) / given * kept * clean * (1 - clean)
-        value = -float(weight @ np.log(given)) + _PENALTY * line[0] ** 2
-        return value, np.array([2 * _PENALTY * line[0] - gain @ places, -gain.sum()])
-
-    start = np.array([1.0, np.log(share / (1 - share))])
-    slope, intercept = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)]).x
-    # The places beyond the limit are taken as they are, so that points of one label do not tie.
-    odds = slope * ((scores - center) / unit) + intercept
-    return odds[positive], odds[~positive]
-
-
-def _expit(logit: Array) -> Array:
-    from scipy.special import expit
-
-    return np.asarray(expit(logit))
+        kept_pos = np.log1p(-rates.positive) - np.log(rates.negative)
+        kept_neg = np.log1p(-rates.negative) - np.log(rates.positive)
+    for place in np.flatnonzero(weight > 1e-4 * weight.max()):
+        quality_pos += weight[place] * expit(slope[place] * of_pos + intercept[place] + kept_pos[place])
+        quality_neg += weight[place] * expit(kept_neg[place] - slope[place] * of_neg - intercept[place])
+    return quality_pos, quality_neg

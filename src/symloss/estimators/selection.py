@@ -304,7 +304,7 @@ class _ClassifierCV(BinaryClassifier):
         self.noise_ = None if noise.pi is None else noise
         quality = np.full(len(averaged), np.nan)
         given = None if self.pi is None or self.pi_prime is None else Contamination(self.pi, self.pi_prime)
-        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, given or noise)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, given)
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if given is not None:
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
