@@ -199,11 +199,11 @@ def test_progress_reaches_the_estimator(frame):
         (["--label", "zzz"], "no column 'zzz' (the label); the columns are 'who', 'age', "),
         (["--label", "unit"], "must have two distinct values, got only one class: 'kg'"),
         (["--label", "plan"], "must have two distinct values, got 3 distinct values: 'basic', 'plus', 'pro'"),
-        (["--label", "city"], "column 'city', the label, is empty in "),
+        (["--label", "churn", "--unlabeled", "positive-unlabeled"], "got 2 distinct values: 'no', 'yes'"),
+        (["--label", "churn", "--unlabeled", "drop"], "unlabeled must be positive-unlabeled, got 'drop'"),
         (["--label", "churn", "--risk", "f1"], "the risk must be auc or ber, got 'f1'"),
         (["--label", "churn", "--objective", "f1"], "the risk must be auc or ber, got 'f1'"),  # its old name
         (["--label", "churn", "--positive", "maybe"], "no label 'maybe' to be positive: the labels are 'no' and 'yes'"),
-        (["--label", "churn", "--max-categories", "2"], "column 'plan' has 3 distinct texts (such as 'basic')"),
         (["--label", "churn", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
         (["--label", "churn", "--drop", "churn"], "must be different columns"),
         (["--label", "churn", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),

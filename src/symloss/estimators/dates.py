@@ -19,12 +19,12 @@ _NAME = rf"({'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)
 # An offset from UTC is read over: what counts is the hour on the clock there.
 _TIME = r"(?:(?:t|,? +)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)? ?(am|pm)? ?(?:z|utc|[+-]\d{2}(?::?\d{2})?)?)?"
 # What NumPy reads by itself.
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?", re.ASCII)
-_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME, re.ASCII)
-_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})" + _TIME, re.ASCII)
-_DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_NAME}[ ,-]+(\d{{4}}|\d{{2}})" + _TIME, re.ASCII)
-_NAME_AND_DAY = re.compile(rf"{_NAME} (\d{{1,2}}),? +(\d{{4}})" + _TIME, re.ASCII)
-_MONTH_ONLY = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
+_ISO = re.compile(r"[12]\d{3}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?", re.ASCII)
+_YEAR_FIRST = re.compile(r"([12]\d{3})([-/.])(\d{1,2})\2(\d{1,2})" + _TIME, re.ASCII)
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2([12]\d{3}|\d{2})" + _TIME, re.ASCII)
+_DAY_AND_NAME = re.compile(rf"(\d{{1,2}})[ -]{_NAME}[ ,-]+([12]\d{{3}}|\d{{2}})" + _TIME, re.ASCII)
+_NAME_AND_DAY = re.compile(rf"{_NAME} (\d{{1,2}}),? +([12]\d{{3}})" + _TIME, re.ASCII)
+_MONTH_ONLY = re.compile(r"([12]\d{3})-(\d{2})", re.ASCII)
 
 
 class Dates(NamedTuple):

@@ -71,6 +71,11 @@ class Column(NamedTuple):
         return [f"{self.name} is missing" if value is None else f"{self.name}={value}" for value in self.categories]
 
     @property
+    def is_measured(self) -> bool:
+        """Whether its features are numbers on a scale: numbers, or parts of dates."""
+        return self.categories is None and not isinstance(self.form, Hashed)
+
+    @property
     def decision(self) -> str:
         """What the column becomes, in words."""
         if self.form is not None:
@@ -327,6 +332,9 @@ def _numbers(cells: Cells) -> Array:
 
 def _fill(form: Form, cells: Cells, out: Array) -> None:
     """Write the features of a column into ``out``."""
+    if form.what == "numbers" and cells.kind == "number":
+        out[:, 0] = _numbers(cells)
+        return
     codes, found = cells.coded()
     places, texts = np.asarray(codes, np.intp), [as_text(value) for value in found]
     wrong = form.fill(texts, places, out)

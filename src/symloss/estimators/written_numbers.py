@@ -16,6 +16,7 @@ _MISSING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "unknow
 _AMOUNT = re.compile(r"([-+]?)([$€£¥]?) ?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?) ?([%$€£¥]?)", re.ASCII)
 # A number with commas between thousands or without; none begins with 0, as codes do, except 0 itself and 0.5.
 _NUMBER = re.compile(r"(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_BEFORE_POINTS = ("$", "£", "¥")  # currencies of countries that write 1,000.52
 _SWAPPED = str.maketrans(",.", ".,")
 
 
@@ -61,9 +62,11 @@ class WrittenNumbers(NamedTuple):
         if len(marks) != 1 or len(mark := marks.pop()) > 1 or any(amount[1] and amount[3] for amount in amounts):
             return None
         bodies = [amount[4] for amount in amounts]
-        commas = any("," in body for body in bodies)
+        commas, points = (any(sign in body for body in bodies) for sign in ",.")
         if all(_NUMBER.fullmatch(body) for body in bodies):
-            told = not (commas and _have_decimal_commas(bodies))
+            told = not commas or mark in _BEFORE_POINTS or not _have_decimal_commas(bodies)
+            if not told and points:  # 1,000 beside 1.000
+                return None
             return cls(".", mark, told) if many or mark or commas else None
         return cls(",", mark) if (many or mark) and _have_decimal_commas(bodies) else None
 
