@@ -140,9 +140,12 @@ def _signal(encoding: Encoding, values: Array, positive: Positive) -> Iterator[t
 def _auc_of(column: Column, features: Array, positive: Positive) -> float:
     if column.is_measured:
         return max(_auc_of_numbers(features[:, k], positive) for k in range(features.shape[1]))
-    counts = [np.count_nonzero(features[side], axis=0) for side in (positive, ~positive)]
+    present = features != 0
+    if column.categories is None:  # hashed: whether each text is there, and whether there is any
+        present = np.column_stack([present, present.any(1)])
+    counts = [np.count_nonzero(present[side], axis=0) for side in (positive, ~positive)]
     rates = [count / side.sum() for count, side in zip(counts, (positive, ~positive), strict=True)]
-    if column.categories is None:  # hashed: whether a text is there or not
+    if column.categories is None:
         return float(0.5 + np.abs(rates[0] - rates[1]).max() / 2)
     if len(column.categories) * _ROWS_PER_CATEGORY > len(positive):
         return 0.5
