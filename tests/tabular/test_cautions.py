@@ -136,6 +136,14 @@ def test_the_share_of_flipped_labels_is_not_overestimated():
         assert found.wrong >= 0.95 * flips.sum()
 
 
+def test_a_row_of_weight_k_counts_as_k_rows_also_where_columns_name_rows():
+    frame, positive = table(60)
+    frame = frame.assign(who=[f"c{k}" for k in range(60)], y=positive)
+    assert "who" in fit_table(frame, "y", candidates=LINEAR).model.encoding.dropped
+    weighted = fit_table(frame.assign(w=2.0), "y", weight="w", candidates=LINEAR).model.encoding
+    assert weighted == fit_table(pd.concat([frame] * 2), "y", candidates=LINEAR).model.encoding
+
+
 def test_warnings_are_notes_and_stand_in_the_summary():
     frame, positive = table(40)
     fitted = fit_table(frame.assign(y=positive, copy=positive * 2.0), "y", candidates=LINEAR)

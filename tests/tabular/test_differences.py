@@ -82,6 +82,9 @@ def test_parts_are_counted_as_the_whole(fitted):
     assert len(whole) == 3
     assert sentences(fitted.model, frame[:50], frame[50:]) == whole
     assert sentences(fitted.model, frame[:5].assign(age=np.nan), frame[5:]) != whole
+    empty = table().assign(age=np.nan)
+    assert sentences(fitted.model, empty[:50], empty[50:]) == ["column 'age' is empty in all rows"]
+    assert sentences(fitted.model, empty[:50], table()[50:]) == []
 
 
 def test_very_wide_ranges():

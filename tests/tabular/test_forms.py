@@ -137,6 +137,7 @@ def test_digits_and_decimal_commas_are_categories_unless_there_are_many():
         assert WrittenNumbers.recognize(texts, many=True) is not None
     codes = pd.DataFrame({"zip": [f"{k:05d}" for k in range(60)] * 2})
     assert isinstance(Encoding.fit(codes).columns[0].form, Hashed)
+    assert isinstance(Encoding.fit(codes.replace("00007", "K1A 0B6")).columns[0].form, Hashed)  # not a missing number
 
 
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=8), st.sampled_from(["", "$", "%"]))

@@ -29,6 +29,7 @@ def labels(values, *arguments, **options):
         ([1.0, 0.0, 1.0], (0.0, 1.0), [1, 0, 1]),
         (["10", "9"], ("9", "10"), [1, 0]),
         (np.array([1, "0", 0, "1 "], object), (0, 1), [1, 0, 0, 1]),
+        (["Yes", "no"], ("no", "Yes"), [1, 0]),
         (["nan", "x", "nan "], ("nan", "x"), [0, 1, 0]),
         (pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"]), ("a", "b"), [1, 0, 1]),
         (pd.array([1, 0, 1], dtype="Int64"), (0, 1), [1, 0, 1]),

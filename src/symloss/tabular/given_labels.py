@@ -77,7 +77,7 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     counts = np.bincount(codes[codes >= 0], minlength=len(spellings)).tolist()
     times = {spelling: count for spelling, count in zip(spellings, counts, strict=True) if not _is_blank(spelling)}
     label_of = _one_value_each(times)
-    found = sorted(dict.fromkeys(label_of.values()), key=_order)
+    found = sorted(dict.fromkeys(label_of.values()), key=_place)
     missing = len(series) - sum(times.values())
     if unlabeled is None:
         _check_two(series.name, found, missing)
@@ -118,12 +118,18 @@ def _stripped(value: Any) -> Any:
 
 
 def _order(value: Any) -> tuple[bool, float, str]:
-    """Return a key that sorts numbers, also those written as text, before texts; equal numbers have the same key."""
+    """Return a key with numbers, also those written as text, before texts; equal numbers have the same key."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     return (True, 0.0, str(value)) if math.isnan(number) else (False, number, "")
+
+
+def _place(value: Any) -> tuple[bool, float, str, str]:
+    """Return a key that sorts labels: texts as in a dictionary, so that Yes comes after no."""
+    *number, text = _order(value)
+    return (*number, text.casefold(), text)
 
 
 def _means(value: Any, text: str) -> bool:
