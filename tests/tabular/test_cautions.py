@@ -106,6 +106,7 @@ def test_equal_rows_with_different_labels():
         "least 9.09% of the labels are wrong"
     ]
     assert of(twice, np.concatenate([positive, positive[:30]])) == []
+    assert of(twice.set_index("plan", drop=False), np.concatenate([positive, ~positive[:30]])) == found
     numbered = twice.assign(row=np.random.default_rng(0).permutation(330), who=[f"c{k}" for k in range(330)])
     assert of(numbered, np.concatenate([positive, ~positive[:30]]))[1:] == found  # what names rows is left aside
 

@@ -97,7 +97,8 @@ def disagreement(frame: DataFrame, positive: Positive, weight: Array) -> Disagre
     """
     if not len(frame.columns):
         return Disagreement(0, 0.0)
-    group = frame.groupby(list(frame.columns), dropna=False, sort=False, observed=True).ngroup().to_numpy()
+    plain = frame.reset_index(drop=True)  # its index may have the name of a column
+    group = plain.groupby(list(frame.columns), dropna=False, sort=False, observed=True).ngroup().to_numpy()
     sides = [np.bincount(group, np.where(side, weight, 0.0), group.max() + 1) for side in (positive, ~positive)]
     smaller = np.minimum(*sides)
     return Disagreement(int((smaller > 0)[group].sum()), float(smaller.sum()))

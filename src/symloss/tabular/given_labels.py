@@ -128,8 +128,8 @@ def _order(value: Any) -> tuple[bool, float, str]:
 
 def _place(value: Any) -> tuple[bool, float, str, str]:
     """Return a key that sorts labels: texts as in a dictionary, so that Yes comes after no."""
-    *number, text = _order(value)
-    return (*number, text.casefold(), text)
+    is_text, number, text = _order(value)
+    return is_text, number, text.casefold(), text
 
 
 def _means(value: Any, text: str) -> bool:
