@@ -13,7 +13,8 @@ Array = NDArray[np.float64]
 
 # What people write where a number is missing.
 _MISSING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "unknown", "missing"}
-_AMOUNT = re.compile(r"([-+]?)([$€£¥]?) ?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?) ?([%$€£¥]?)", re.ASCII)
+_AMOUNT = re.compile(r"([-+]?)([$€£¥]?)[ \u00a0]?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?)[ \u00a0\u202f]?([%$€£¥]?)", re.ASCII)
+_GAP = re.compile(r"(?<=\d)[ '\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)  # between thousands, as in 1 000,52
 # A number with commas between thousands or without; none begins with 0, as codes do, except 0 itself and 0.5.
 _NUMBER = re.compile(r"(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _BEFORE_POINTS = ("$", "£", "¥")  # currencies of countries that write 1,000.52
@@ -54,7 +55,7 @@ class WrittenNumbers(NamedTuple):
         """
         amounts = []
         for text in texts:  # most columns end at their first value
-            if (amount := _AMOUNT.fullmatch(text.strip())) is not None:
+            if (amount := _amount(text)) is not None:
                 amounts.append(amount)
             elif text.strip().lower() not in _MISSING:
                 return None
@@ -64,8 +65,8 @@ class WrittenNumbers(NamedTuple):
         bodies = [amount[4] for amount in amounts]
         commas, points = (any(sign in body for body in bodies) for sign in ",.")
         if all(_NUMBER.fullmatch(body) for body in bodies):
-            told = not commas or mark in _BEFORE_POINTS or not _have_decimal_commas(bodies)
-            if not told and points:  # 1,000 beside 1.000
+            told = not (commas or points) or mark in _BEFORE_POINTS or not _have_decimal_commas(bodies)
+            if not told and commas and points:  # 1,000 beside 1.000
                 return None
             return cls(".", mark, told) if many or mark or commas else None
         return cls(",", mark) if (many or mark) and _have_decimal_commas(bodies) else None
@@ -80,7 +81,7 @@ class WrittenNumbers(NamedTuple):
         """What the column becomes, in words."""
         marked = f", all with {self.mark}" if self.mark else ""
         comma = " with decimal commas" if self.decimal == "," else ""
-        told = "" if self.told else " (no value tells whether commas stand before decimals: 1,000 is read as thousand)"
+        told = "" if self.told else " (no value tells what comes before decimals: a point, so 1,000 is a thousand)"
         return f"numbers written as text{comma}{marked}{told}"
 
     def features(self, name: str) -> list[str]:
@@ -96,13 +97,17 @@ class WrittenNumbers(NamedTuple):
         return unread
 
     def _number(self, text: str) -> float:
-        amount = _AMOUNT.fullmatch(text.strip())
+        amount = _amount(text)
         if amount is None or amount[2] + amount[5] != self.mark:
             return np.nan
         body = amount[4] if self.decimal == "." else amount[4].translate(_SWAPPED)
         if _NUMBER.fullmatch(body) is None:
             return np.nan
         return float(amount[1] + amount[3] + body.replace(",", ""))
+
+
+def _amount(text: str) -> re.Match[str] | None:
+    return _AMOUNT.fullmatch(_GAP.sub("", text.strip()))
 
 
 def _have_decimal_commas(bodies: list[str]) -> bool:
