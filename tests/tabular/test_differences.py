@@ -9,7 +9,6 @@ import pytest
 import symloss as sl
 from symloss.tabular import Encoding, TableModel, fit_table
 from symloss.tabular.differences import Differences, Profile
-from symloss.tabular.figures import scores_png
 from symloss.tabular.predicting import prediction_notes, predictions
 
 N = 120
@@ -87,6 +86,12 @@ def test_parts_are_counted_as_the_whole(fitted):
     assert sentences(fitted.model, empty[:50], table()[50:]) == []
 
 
+def test_columns_that_are_kept_may_be_new(fitted):
+    new = table().assign(who=range(N), more=1)
+    notes = prediction_notes(fitted.model, new, predictions(fitted.model, new, "who"), "who")
+    assert notes[-1] == "warning: columns that the table of the fit did not have are ignored: more"
+
+
 def test_very_wide_ranges():
     encoding = Encoding.fit(pd.DataFrame({"x": [-1.5e308, 1.5e308]}))
     differences = Differences(encoding, Profile(("x",), {"x": (-1.5e308, 1.5e308)}))
@@ -95,7 +100,7 @@ def test_very_wide_ranges():
 
 
 def test_the_profile_is_saved_and_a_model_without_it_is_read(fitted, tmp_path):
-    fitted.model.save(tmp_path / "model", scores_png(fitted))
+    fitted.model.save(tmp_path / "model", b"")
     again = TableModel.load(tmp_path / "model")
     assert again.profile == fitted.model.profile
     assert again.encoding == fitted.model.encoding

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,6 +78,8 @@ class Differences:
         How tables become features.
     profile : Profile or None
         What the table that was fitted looked like; None if the model was saved by a version that did not keep it.
+    kept : collection of str
+        Columns that are only kept beside the predictions, which may be new.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Differences:
 
     encoding: Encoding
     profile: Profile | None
+    kept: Collection[str] = ()
     rows: int = 0
     new: list[str] = field(default_factory=list)
     outside: Counter[str] = field(default_factory=Counter)
@@ -105,7 +108,7 @@ class Differences:
         self.missing.update({column.name: int(frame[column.name].isna().sum()) for column in self.encoding.columns})
         if self.profile is None:
             return
-        self.new = [name for name in frame.columns if name not in self.profile.columns]
+        self.new = [name for name in frame.columns if name not in (*self.profile.columns, *self.kept)]
         for column in self.encoding.columns:
             if column.is_measured:
                 values = Encoding((column,), {}).transform(frame).values

@@ -82,6 +82,6 @@ def prediction_notes(
     if predicted.unseen:
         counts = ", ".join(f"{name} ({count} rows)" for name, count in predicted.unseen.items())
         notes.append(f"categories not seen in the fit, treated as none of those seen: {counts}")
-    differences = Differences(model.encoding, model.profile)
+    differences = Differences(model.encoding, model.profile, [id_column] if id_column else [])
     differences.add(frame, predicted.unseen)
     return notes + [MARK + sentence for sentence in differences.sentences()]
