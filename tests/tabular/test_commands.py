@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.cli.terminal import fit_progress
-from symloss.tabular import TableModel, fit_table
+from symloss.tabular import TableModel, fit_table, read_table
 
 LINEAR = [("linear", sl.AUCClassifier())]
 
@@ -155,6 +155,45 @@ def test_missing_values_at_prediction_alone(frame):
     np.testing.assert_allclose(found, model.predict(features.assign(income=features["income"].median())).scores)
 
 
+def messy_table(n=150):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "zip": [f"{k:05d}" for k in rng.integers(1, 99, n) * 997],
+            "day": (pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")).strftime(
+                "%d/%m/%y"
+            ),
+            "price": [f"{price:,.2f}" for price in rng.gamma(1, 2000, n)],
+            "share": [f"{share:.0f}%" for share in rng.uniform(0, 100, n)],
+            "who": [f"c{k}" for k in range(n)],
+        }
+    )
+    y = np.where(rng.random(n) < 0.5, "yes", "no ")
+    return frame.assign(churn=np.where(np.arange(n) < 5, None, y))
+
+
+def test_columns_of_every_form_from_file_to_file(tmp_path):
+    """A new file in which every zip code looks like a number is encoded as the table of the fit was."""
+    messy_table().to_csv(tmp_path / "data.csv", index=False)
+    fitted = fit_table(read_table(tmp_path / "data.csv", text=["churn"]).assign(zip=messy_table()["zip"]), "churn",
+                       candidates=LINEAR)  # fmt: skip
+    assert fitted.notes == [
+        "label churn: 'yes' is positive (72 rows), the larger label; 'no' is negative (73 rows)",
+        "label churn: 5 rows without a label are left out",
+        "label churn: 'no ' is taken for 'no' (73 rows)",
+        "145 rows, 4 columns as 37 features",
+        "zip: 78 distinct categories, hashed to 32 features",
+        "day: dates: month, weekday, days since 2000-01-01",
+        "price: numbers written as text",
+        "share: numbers written as text, all with %",
+        "dropped: who (it names rows: 145 distinct texts)",
+    ]
+    fitted.model.save(tmp_path / "model", b"")
+    assert "error" not in run("predict", tmp_path / "model", tmp_path / "data.csv", "--out", tmp_path / "p.csv").stderr
+    expected = fitted.model.predict(messy_table()).scores
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["score"], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("labels", "positive", "expected"),
     [
@@ -199,11 +238,11 @@ def test_progress_reaches_the_estimator(frame):
         (["--label", "zzz"], "no column 'zzz' (the label); the columns are 'who', 'age', "),
         (["--label", "unit"], "must have two distinct values, got only one class: 'kg'"),
         (["--label", "plan"], "must have two distinct values, got 3 distinct values: 'basic', 'plus', 'pro'"),
-        (["--label", "city"], "column 'city', the label, is empty in "),
+        (["--label", "churn", "--unlabeled", "positive-unlabeled"], "got 2 distinct values: 'no', 'yes'"),
+        (["--label", "churn", "--unlabeled", "drop"], "unlabeled must be positive-unlabeled, got 'drop'"),
         (["--label", "churn", "--risk", "f1"], "the risk must be auc or ber, got 'f1'"),
         (["--label", "churn", "--objective", "f1"], "the risk must be auc or ber, got 'f1'"),  # its old name
         (["--label", "churn", "--positive", "maybe"], "no label 'maybe' to be positive: the labels are 'no' and 'yes'"),
-        (["--label", "churn", "--max-categories", "2"], "column 'plan' has 3 distinct texts (such as 'basic')"),
         (["--label", "churn", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
         (["--label", "churn", "--drop", "churn"], "must be different columns"),
         (["--label", "churn", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),

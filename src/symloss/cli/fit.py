@@ -28,6 +28,14 @@ def fit(
     positive: Annotated[
         str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
     ] = None,
+    unlabeled: Annotated[
+        str | None,
+        typer.Option(
+            help="What rows without a label are: unlabeled data beside positive rows.",
+            metavar="positive-unlabeled",
+            show_default="left out",
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
     ] = None,
@@ -38,15 +46,18 @@ def fit(
     pi_prime: Annotated[
         float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
     ] = None,
-    max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
+    max_categories: Annotated[
+        int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
+    ] = 50,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
 
-    Columns of text are one-hot encoded. Models are chosen on the labels given, without knowledge of the noise. If
-    --pi and --pi-prime are given, the score on clean labels is estimated too.
+    Texts, dates and amounts such as $1,000.52 become numbers, and what was done is printed. Models are chosen on the
+    labels given, without knowledge of the noise. If --pi and --pi-prime are given, the score on clean labels is
+    estimated too.
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
@@ -63,8 +74,8 @@ def fit(
     frame = read_table(data, text=[label])
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
-            max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+            frame, label, risk=risk, positive=positive, unlabeled=unlabeled, drop=dropped, weight=weight,
+            pi=pi, pi_prime=pi_prime, max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
         )  # fmt: skip
     written = fitted.model.save(out, scores_png(fitted))
     if as_json:
@@ -96,7 +107,7 @@ def predict(
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     fitted = TableModel.load(model)
-    frame = read_table(data, text=[*fitted.encoding.categorical, *([id_column] if id_column else [])])
+    frame = read_table(data, text=[*fitted.encoding.texts, *([id_column] if id_column else [])])
     predicted = predictions(fitted, frame, id_column)
     if out is None:
         predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")

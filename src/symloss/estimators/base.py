@@ -180,7 +180,8 @@ def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:
     column_names(X)  # raises if a name is no text, or if two columns have the same name
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     used = X if (weight > 0).all() else _safe_indexing(X, np.flatnonzero(weight > 0))
-    return Encoding.fit(used, options=False)
+    # An identifier is told by its number of rows, and a row of weight k counts as k rows.
+    return Encoding.fit(used, options=False, rows=float(weight.sum()))
 
 
 def _listed(names: list[str]) -> str:

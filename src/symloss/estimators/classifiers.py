@@ -88,7 +88,7 @@ class _Classifier(BinaryClassifier):
         """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions.
 
         X is an array, a sparse matrix (linear models and trees), or a pandas or polars DataFrame, whose columns may
-        hold text and categories. Values may be missing, except in a sparse matrix.
+        hold text, categories and dates. Values may be missing, except in a sparse matrix.
         """
         self._check_parameters()
         self._forget()

@@ -104,7 +104,8 @@ feature_names_in_ : array of str
     The names of the features, if X was a data frame.
 encoding_ : Encoding
     How the columns of a data frame become features, if not all of them hold numbers: ``encoding_.features`` are the
-    names of the features, and ``encoding_.transform(X).values`` are their values."""
+    names of the features, ``encoding_.transform(X).values`` are their values, and ``encoding_.decisions`` says what was
+    done with each column."""
 
 FITTED_MODEL = f"""\
 classes_ : array of two labels

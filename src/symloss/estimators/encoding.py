@@ -1,41 +1,102 @@
-"""Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded."""
+"""Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded.
+
+Dates, numbers written for people, and columns with many texts have a form of their own, each in its own module.
+"""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.estimators.dates import Dates
 from symloss.estimators.frames import Cells, cells_of
+from symloss.estimators.hashing import Hashed
+from symloss.estimators.written_numbers import WrittenNumbers
 
 Array = NDArray[np.float64]
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}( .*)?")
+_FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
+_CODE = re.compile(r"0\d+")
+_IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
+
+
+class Form(Protocol):
+    """How the texts of a column become features."""
+
+    @property
+    def what(self) -> str:
+        """What the column must hold, in a word."""
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+
+    def features(self, name: str) -> list[str]:
+        """Return the names of the features of a column."""
+
+    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
+        """Write the features of ``texts[codes]`` into ``out`` (-1 is missing); return which texts cannot be read."""
+
+    def _asdict(self) -> dict[str, Any]: ...
 
 
 class Column(NamedTuple):
-    """A column of a table, and its categories if it does not hold numbers; the category None is a missing value.
+    """A column of a table: of numbers, of categories (None is that of missing values), or of texts of some other form.
 
     Examples
     --------
     >>> Column("city", ("Oslo", None)).features
     ['city=Oslo', 'city is missing']
+    >>> Column("day", form=Dates(("year", "month"))).features
+    ['day: year', 'day: month']
     """
 
     name: str
     categories: tuple[str | None, ...] | None = None
+    form: Form | None = None
 
     @property
     def features(self) -> list[str]:
         """The names of the features that the column becomes."""
+        if self.form is not None:
+            return self.form.features(self.name)
         if self.categories is None:
             return [self.name]
         return [f"{self.name} is missing" if value is None else f"{self.name}={value}" for value in self.categories]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its features are numbers on a scale: numbers, or parts of dates."""
+        return self.categories is None and not isinstance(self.form, Hashed)
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        if self.form is not None:
+            return self.form.decision
+        return "numbers" if self.categories is None else f"one-hot encoded, {len(self.categories)} categories"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the column as JSON, which ``from_json`` reads."""
+        stored: dict[str, Any] = {"name": self.name, "categories": self.categories}
+        if self.form is not None:
+            kind = next(key for key, form in _FORMS.items() if isinstance(self.form, form))
+            stored["form"] = {"kind": kind, **self.form._asdict()}
+        return stored
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Column:
+        """Return the column that ``to_json`` has turned into JSON; earlier versions knew no forms."""
+        name, categories, form = stored["name"], stored["categories"], stored.get("form")
+        if not isinstance(name, str) or not (categories is None or isinstance(categories, (list, tuple))):
+            raise TypeError(f"{stored!r} is not a column")
+        return cls(name, None if categories is None else tuple(categories), None if form is None else _form(form))
 
 
 class Encoded(NamedTuple):
@@ -75,17 +136,19 @@ class Encoding(NamedTuple):
     dropped: dict[str, str]
 
     @classmethod
-    def fit(cls, frame: Any, max_categories: int = 50, options: bool = True) -> Encoding:
-        """Return the encoding of a table; constant columns are dropped, dates and too many distinct texts refused.
+    def fit(cls, frame: Any, max_categories: int = 50, options: bool = True, rows: float = 0.0) -> Encoding:
+        """Return the encoding of a table; columns that are constant, or that name rows, are dropped.
 
         Parameters
         ----------
         frame : pandas or polars DataFrame
             The table.
         max_categories : int
-            The largest number of distinct texts that a column may have.
+            The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
         options : bool
             Whether errors name the options of the command line that avoid them.
+        rows : float
+            How many rows the table stands for, if some count several times.
         """
         columns, dropped, errors = [], {}, []
         for cells in cells_of(frame):
@@ -101,6 +164,10 @@ class Encoding(NamedTuple):
                 errors.append(str(error))
         if errors:
             raise ValueError("; ".join(errors))
+        for name, distinct in _hashed_as_a_whole(columns).items():
+            if distinct >= _IDENTIFIER * max(rows, len(frame)):
+                dropped[name] = f"it names rows: {distinct} distinct texts"
+        columns = [column for column in columns if column.name not in dropped]
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
@@ -116,6 +183,23 @@ class Encoding(NamedTuple):
         """The columns that are one-hot encoded, and how many categories each has."""
         return {column.name: len(column.categories) for column in self.columns if column.categories is not None}
 
+    @property
+    def texts(self) -> list[str]:
+        """The columns that have to be read from a file as text, exactly as they are written."""
+        return [column.name for column in self.columns if column.categories is not None or column.form is not None]
+
+    @property
+    def decisions(self) -> dict[str, str]:
+        """What was done with each column, in words.
+
+        Examples
+        --------
+        >>> Encoding((Column("age"), Column("city", ("Oslo", "Rome"))), {"unit": "constant"}).decisions
+        {'age': 'numbers', 'city': 'one-hot encoded, 2 categories', 'unit': 'dropped: constant'}
+        """
+        used = {column.name: column.decision for column in self.columns}
+        return used | {name: f"dropped: {reason}" for name, reason in self.dropped.items()}
+
     def transform(self, frame: Any) -> Encoded:
         """Return the features of the rows; columns may be in any order, and an unknown category becomes all zeros."""
         missing = [column.name for column in self.columns if column.name not in frame.columns]
@@ -123,23 +207,20 @@ class Encoding(NamedTuple):
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
         given = {cells.name: cells for cells in cells_of(frame)}
         values, unseen, start = np.zeros((len(frame), len(self.features))), {}, 0
-        for name, categories in self.columns:
-            if categories is None:
-                values[:, start] = _numbers(given[name])
-                start += 1
-                continue
-            place = {value: k for k, value in enumerate(categories)}
-            places = np.array([place.get(text, -1) for text in _texts(given[name])], np.intp)
-            known = np.flatnonzero(places >= 0)
-            values[known, start + places[known]] = 1.0
-            if len(known) < len(frame):
-                unseen[name] = len(frame) - len(known)
-            start += len(categories)
+        for column in self.columns:
+            cells, stop = given[column.name], start + len(column.features)
+            if column.form is not None:
+                _fill(column.form, cells, values[:, start:stop])
+            elif column.categories is None:
+                values[:, start] = _numbers(cells)
+            elif unknown := _one_hot(column.categories, cells, values[:, start:stop]):
+                unseen[column.name] = unknown
+            start = stop
         return Encoded(values, unseen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        return {"columns": [column._asdict() for column in self.columns], "dropped": self.dropped}
+        return {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
@@ -151,12 +232,7 @@ class Encoding(NamedTuple):
         >>> Encoding.from_json(encoding.to_json()) == encoding
         True
         """
-        columns = []
-        for column in stored["columns"]:
-            name, categories = column["name"], column["categories"]
-            if not isinstance(name, str) or not (categories is None or isinstance(categories, (list, tuple))):
-                raise TypeError(f"{column!r} is not a column")
-            columns.append(Column(name, None if categories is None else tuple(categories)))
+        columns = map(Column.from_json, stored["columns"])
         return cls(tuple(columns), {str(name): str(reason) for name, reason in stored["dropped"].items()})
 
 
@@ -181,30 +257,38 @@ def _distinct(cells: Cells) -> list[Any]:
 
 
 def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) -> Column:
-    if _is_date(cells, found):
+    if _is_number(cells, found):
+        _numbers(cells)  # raises if a value is infinite
+        return Column(cells.name)
+    if _is_span(cells, found):
         raise ValueError(
             f"column {cells.name!r} holds dates (such as {found[0]}): make numbers of them, such as days since a "
             f"date, or drop the column" + (f" with --drop {cells.name}" if options else "")
         )
-    if _is_number(cells, found):
-        _numbers(cells)  # raises if a value is infinite
-        return Column(cells.name)
-    texts = sorted({as_text(value) for value in found})
-    if len(texts) > max_categories:
-        raise ValueError(_too_many(cells.name, texts, max_categories, options))
-    return Column(cells.name, (*texts, None) if cells.missing.any() else tuple(texts))
+    texts = list(dict.fromkeys(map(as_text, found)))
+    many = len(texts) > max_categories
+    form: Form | None = Dates.recognize(texts) or WrittenNumbers.recognize(texts, many)
+    if form is None and many:
+        _check_nearly_numbers(cells.name, texts)
+        form = Hashed.of(texts)
+    if form is not None:
+        return Column(cells.name, form=form)
+    return Column(cells.name, (*sorted(texts), *([None] if cells.missing.any() else [])))
 
 
-def _too_many(name: str, texts: list[str], most: int, options: bool) -> str:
+def _check_nearly_numbers(name: str, texts: list[str]) -> None:
     others = [text for text in texts if not _reads_as_number(text)]
-    if not others:
-        return f"column {name!r} holds numbers that are written as text: make numbers of them"
-    if len(others) < len(texts) / 10:
-        return f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
-    many = f"column {name!r} has {len(texts)} distinct texts (such as {texts[0]!r}), more than {most}: "
-    if options:
-        return f"{many}drop it with --drop {name} if it names rows, or allow more with --max-categories"
-    return f"{many}drop it if it names rows, or turn it into numbers or fewer texts"
+    codes = any(_CODE.fullmatch(text) for text in texts)
+    if others and not codes and len(others) < len(texts) / 10:
+        raise ValueError(
+            f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
+        )
+
+
+def _hashed_as_a_whole(columns: Iterable[Column]) -> dict[str, int]:
+    """Return the columns of many texts that are not split into words, and how many distinct texts each has."""
+    forms = {column.name: column.form for column in columns}
+    return {name: form.distinct for name, form in forms.items() if isinstance(form, Hashed) and not form.words}
 
 
 def _reads_as_number(text: str) -> bool:
@@ -221,11 +305,17 @@ def _is_number(cells: Cells, found: Iterable[Any]) -> bool:
     )
 
 
-def _is_date(cells: Cells, found: Iterable[Any]) -> bool:
-    dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-    return cells.kind == "date" or all(
-        _DATE.fullmatch(value) is not None if isinstance(value, str) else isinstance(value, dates) for value in found
-    )
+def _is_span(cells: Cells, found: Iterable[Any]) -> bool:
+    """Return whether all values are times of the day, or lengths of time."""
+    spans = (datetime.time, datetime.timedelta, np.timedelta64)
+    return cells.kind in ("date", "object") and all(isinstance(value, spans) for value in found)
+
+
+def _form(stored: dict[str, Any]) -> Form:
+    """Return the form that ``Column.to_json`` has turned into JSON."""
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
+    form: Form = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
+    return form
 
 
 def _numbers(cells: Cells) -> Array:
@@ -240,8 +330,26 @@ def _numbers(cells: Cells) -> Array:
     return numbers
 
 
-def _texts(cells: Cells) -> list[str | None]:
-    """Return the values as texts; None is a missing value."""
+def _fill(form: Form, cells: Cells, out: Array) -> None:
+    """Write the features of a column into ``out``."""
+    if form.what == "numbers" and cells.kind == "number":
+        out[:, 0] = _numbers(cells)
+        return
     codes, found = cells.coded()
-    texts = [as_text(value) for value in found]
-    return [texts[code] if code >= 0 else None for code in codes]
+    places, texts = np.asarray(codes, np.intp), [as_text(value) for value in found]
+    wrong = form.fill(texts, places, out)
+    if wrong.any():
+        count = np.append(wrong, False)[places].sum()
+        example = texts[int(np.argmax(wrong))]
+        raise ValueError(f"column {cells.name!r} must hold {form.what}, as in the fit, got {example!r} in {count} rows")
+
+
+def _one_hot(categories: tuple[str | None, ...], cells: Cells, out: Array) -> int:
+    """Write 1 into ``out`` at the category of each row, and return how many rows have a category that is not known."""
+    codes, found = cells.coded()
+    place = {value: k for k, value in enumerate(categories)}
+    known = np.array([*(place.get(as_text(value), -1) for value in found), place.get(None, -1)], np.intp)
+    places = known[np.asarray(codes, np.intp)]  # a missing value has the code -1, which is the last place
+    rows = np.flatnonzero(places >= 0)
+    out[rows, places[rows]] = 1.0
+    return len(out) - len(rows)

@@ -18,7 +18,10 @@ Array = NDArray[np.float64]
 
 
 class Cells(Protocol):
-    """The values of a column; NaN, None, and what a library calls NA or null are missing values."""
+    """The values of a column; NaN, None, and what a library calls NA or null are missing values.
+
+    If the type of a column is that of dates with a time, its distinct values are texts as in ISO 8601.
+    """
 
     @property
     def name(self) -> str:
@@ -87,13 +90,17 @@ class PandasCells(NamedTuple):
 
     def distinct(self) -> list[Any]:
         """Return the distinct values that are not missing; raise TypeError if they cannot be compared."""
-        return list(self.series.dropna().unique())
+        return list(self.coded()[1] if self.kind == "date" else self.series.dropna().unique())
 
     def coded(self) -> tuple[Sequence[int], Sequence[Any]]:
         """Return the place of each value among the distinct values, -1 if it is missing, and the distinct values."""
         import pandas as pd
 
-        return pd.factorize(self.series.astype(object))  # type: ignore[no-any-return]
+        if not isinstance(self.series.dtype, (np.dtypes.DateTime64DType, pd.DatetimeTZDtype)):
+            return pd.factorize(self.series.astype(object))  # type: ignore[no-any-return]
+        local = self.series.dt.tz_localize(None)  # what the clock says
+        codes, found = pd.factorize(local.to_numpy("datetime64[s]"))
+        return codes, np.datetime_as_string(found).tolist()
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""
@@ -151,7 +158,8 @@ class PolarsCells(NamedTuple):
 
     def distinct(self) -> list[Any]:
         """Return the distinct values that are not missing; raise TypeError if they cannot be compared."""
-        found = self.series if self.kind == "object" else self.series.unique(maintain_order=True)
+        series = self._plain()
+        found = series if self.kind == "object" else series.unique(maintain_order=True)
         values = zip(found.to_list(), PolarsCells(found).missing, strict=True)
         return list(dict.fromkeys(value for value, missing in values if not missing))
 
@@ -159,7 +167,13 @@ class PolarsCells(NamedTuple):
         """Return the place of each value among the distinct values, -1 if it is missing, and the distinct values."""
         found = self.distinct()
         places = {value: place for place, value in enumerate(found)}
-        return [places.get(value, -1) for value in self.series.to_list()], found
+        return [places.get(value, -1) for value in self._plain().to_list()], found
+
+    def _plain(self) -> Any:
+        """Return the values, dates with a time as texts: what the clock says."""
+        import polars as pl
+
+        return self.series.dt.to_string("%Y-%m-%dT%H:%M:%S") if self.series.dtype == pl.Datetime else self.series
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""

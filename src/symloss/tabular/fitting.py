@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
+from symloss.tabular.cautions import MARK, cautions
+from symloss.tabular.differences import Profile
 from symloss.tabular.files import check_columns
+from symloss.tabular.given_labels import read_labels
 from symloss.tabular.model import TableModel
 
 if TYPE_CHECKING:
@@ -23,13 +26,13 @@ ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
 class Fitted(NamedTuple):
-    """A model, the labels and weights that it was fitted to, and notes that say what was done.
+    """A model, the labels, weights and rows of the table that it was fitted to, and notes that say what was done.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0] * 5, "y": ["no", "no", "yes", "yes"] * 5})
-    >>> Fitted(None, frame["y"] == "yes", np.ones(20), ["20 rows"]).notes
+    >>> Fitted(None, frame["y"] == "yes", np.ones(20), ["20 rows"], np.arange(20)).notes
     ['20 rows']
     """
 
@@ -37,6 +40,7 @@ class Fitted(NamedTuple):
     positive: NDArray[np.bool_]
     weight: Array
     notes: list[str]
+    rows: NDArray[np.intp]  # their places in the table
 
 
 def fit_table(
@@ -45,6 +49,7 @@ def fit_table(
     *,
     risk: str = "auc",
     positive: str | None = None,
+    unlabeled: str | None = None,
     drop: Sequence[str] = (),
     weight: str | None = None,
     pi: float | None = None,
@@ -60,13 +65,15 @@ def fit_table(
     Parameters
     ----------
     frame : DataFrame
-        Numbers are taken as they are, texts are one-hot encoded.
+        Its columns become features as ``Encoding`` says.
     label : str
-        The column of labels, of two distinct values.
+        The column of labels, of two distinct values. Rows without a label are left out.
     risk : {"auc", "ber"}
         The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
     positive : str, optional
         The positive label; by default the larger of the two.
+    unlabeled : {"positive-unlabeled"}, optional
+        Take the rows without a label as unlabeled data instead, if all others have the same label, the positive one.
     drop : sequence of str
         Columns that are not used as features.
     weight : str, optional
@@ -77,7 +84,7 @@ def fit_table(
     candidates : list of (name, estimator), optional
         The candidates to choose from, as in ``AUCClassifierCV``.
     max_categories : int
-        The largest number of distinct texts that a column may have.
+        The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
     seed, jobs
         ``random_state`` and ``n_jobs`` of the estimator.
     progress : callable, optional
@@ -100,24 +107,28 @@ def fit_table(
     check_columns([weight] if weight else [], frame, "the weight")
     if label in drop or (weight and weight in (label, *drop)):
         raise ValueError("the label, the weight and the columns to drop must be different columns")
-    labels, is_positive = _labels(frame[label], positive)
+    columns, (labels, is_positive, rows, label_notes) = frame.columns, read_labels(frame[label], positive, unlabeled)
+    frame = frame.iloc[rows]
     weights = _weights(frame[weight]) if weight else np.ones(len(frame))
     features = frame.drop(columns=[label, *drop, *([weight] if weight else [])])
-    encoding = Encoding.fit(features, max_categories)
-    notes = [_label_note(label, labels, is_positive, positive), *_notes(features, encoding)]
+    encoding = Encoding.fit(features, max_categories, rows=weights.sum())
+    values = encoding.transform(features).values
+    notes = [_label_note(label, labels, is_positive, positive or unlabeled), *label_notes, *_notes(features, encoding)]
+    notes += [MARK + warning for warning in cautions(features, encoding, values, is_positive, weights)]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
     estimator = ESTIMATORS[risk](
         candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
     )
-    _fit(estimator, encoding, features, is_positive, weights if weight else None)
+    _fit(estimator, encoding, values, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
+    model = TableModel(estimator, encoding, label, labels, profile=Profile.of(columns, encoding, values))
+    return Fitted(model, is_positive, weights, notes, rows)
 
 
-def _fit(estimator: Any, encoding: Encoding, frame: DataFrame, positive: NDArray[np.bool_], weight: Any) -> None:
+def _fit(estimator: Any, encoding: Encoding, values: Array, positive: NDArray[np.bool_], weight: Any) -> None:
     import pandas as pd
 
-    features = pd.DataFrame(encoding.transform(frame).values, columns=encoding.features)
+    features = pd.DataFrame(values, columns=encoding.features)
     estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
 
 
@@ -128,37 +139,6 @@ def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:
         clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
-
-
-def _labels(series: Series, positive: str | None) -> tuple[tuple[Any, Any], NDArray[np.bool_]]:
-    """Return the two labels, the positive one last, and whether each row is positive."""
-    missing = int(series.isna().sum())
-    if missing:
-        raise ValueError(f"column {series.name!r}, the label, is empty in {missing} of {len(series)} rows")
-    found = sorted(series.unique().tolist(), key=_order)
-    if len(found) != 2:
-        shown = ", ".join(repr(as_text(value)) for value in found[:6]) + (", ..." if len(found) > 6 else "")
-        kind = "only one class" if len(found) == 1 else f"{len(found)} distinct values"
-        raise ValueError(f"column {series.name!r}, the label, must have two distinct values, got {kind}: {shown}")
-    if positive is not None:
-        if sum(_means(value, positive) for value in found) != 1:
-            shown = " and ".join(repr(as_text(value)) for value in found)
-            raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}")
-        found.sort(key=lambda value: _means(value, positive))
-    plain = tuple(value if isinstance(value, (bool, int, float, str)) else str(value) for value in found)
-    return (plain[0], plain[1]), np.asarray(series == found[1], dtype=bool)
-
-
-def _order(value: Any) -> tuple[bool, float, str]:
-    """Return a key that sorts numbers, also those written as text, before texts."""
-    try:
-        return (False, float(value), "")
-    except (TypeError, ValueError):
-        return (True, 0.0, str(value))
-
-
-def _means(value: Any, text: str) -> bool:
-    return as_text(value) == text or _order(value) == _order(text)
 
 
 def _weights(series: Series) -> Array:
@@ -186,14 +166,13 @@ def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
     if encoding.categorical:
         counts = (f"{name} ({count} categories)" for name, count in encoding.categorical.items())
         notes.append(f"one-hot encoded: {', '.join(counts)}")
+    written = [f"{column.name}: {column.form.decision}" for column in encoding.columns if column.form is not None]
+    notes += written
     if encoding.dropped:
         notes.append("dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoding.dropped.items()))
-    numbers = [column.name for column in encoding.columns if column.categories is None]
+    numbers = [column.name for column in encoding.columns if column.is_measured]
     missing = {name: int(count) for name in numbers if (count := frame[name].isna().sum())}
     if missing:
         counts = (f"{name} ({count} rows)" for name, count in missing.items())
         notes.append(f"missing values in {', '.join(counts)}: medians take their place, and models know where they are")
-    names = [name for name in numbers if frame[name].dtype.kind in "iu" and len(frame) >= 100 and frame[name].is_unique]
-    if names:
-        notes.append(f"whole numbers, distinct in every row: {', '.join(names)}; --drop those that only number rows")
     return notes

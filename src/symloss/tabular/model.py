@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.estimators.encoding import Encoding
 from symloss.estimators.persistence import load, read_contents, read_file, save_with
+from symloss.tabular.differences import Profile
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -44,6 +45,8 @@ class TableModel(NamedTuple):
         The column of labels.
     labels : tuple of two values
         The negative label and the positive label.
+    profile : Profile, optional
+        What the table that was fitted looked like, to tell how others differ from it.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class TableModel(NamedTuple):
     encoding: Encoding
     label: str
     labels: tuple[Any, Any]
+    profile: Profile | None = None
 
     def predict(self, frame: DataFrame) -> Predicted:
         """Return the scores and the labels of the rows; a score above 0 means the positive label."""
@@ -71,6 +75,8 @@ class TableModel(NamedTuple):
     def save(self, folder: Path, figure: bytes) -> list[Path]:
         """Write the model and a figure (PNG) into a folder, and return the paths of all files in it."""
         table = {"label": self.label, "labels": list(self.labels), "encoding": self.encoding.to_json()}
+        if self.profile is not None:
+            table["profile"] = self.profile.to_json()
         further = {_TABLE: json.dumps(table, indent=1).encode(), _FIGURE: figure}
         save_with(self.estimator, folder, further)
         return sorted(folder.iterdir())
@@ -86,6 +92,7 @@ class TableModel(NamedTuple):
             encoding = Encoding.from_json(table["encoding"])
             negative, positive = table["labels"]
             label = str(table["label"])
+            profile = Profile.from_json(table["profile"]) if "profile" in table else None  # earlier versions kept none
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
-        return cls(load(folder), encoding, label, (negative, positive))
+        return cls(load(folder), encoding, label, (negative, positive), profile=profile)

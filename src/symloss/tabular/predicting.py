@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.estimators.encoding import as_text
+from symloss.tabular.cautions import MARK
+from symloss.tabular.differences import Differences
 from symloss.tabular.files import check_columns
 from symloss.tabular.model import TableModel
 
@@ -80,4 +82,6 @@ def prediction_notes(
     if predicted.unseen:
         counts = ", ".join(f"{name} ({count} rows)" for name, count in predicted.unseen.items())
         notes.append(f"categories not seen in the fit, treated as none of those seen: {counts}")
-    return notes
+    differences = Differences(model.encoding, model.profile, [id_column] if id_column else [])
+    differences.add(frame, predicted.unseen)
+    return notes + [MARK + sentence for sentence in differences.sentences()]

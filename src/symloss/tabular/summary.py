@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from symloss.estimators import AUCClassifierCV
+from symloss.tabular.cautions import MARK
 from symloss.tabular.fitting import Fitted
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
         "notes": fitted.notes,
+        "warnings": [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)],
     }
 
 

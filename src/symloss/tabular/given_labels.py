@@ -1,0 +1,183 @@
+"""The labels of a table: which two values they are, however they are written, and which rows have none."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symloss.estimators.encoding import as_text
+
+if TYPE_CHECKING:
+    from pandas import Series
+
+UNLABELED = ("positive-unlabeled",)
+
+
+class GivenLabels(NamedTuple):
+    """The labels of a table.
+
+    Parameters
+    ----------
+    values : tuple of two values
+        The negative label and the positive label.
+    positive : array of bool
+        Whether each row that is used is labeled positive.
+    rows : array of int
+        The places of the rows that are used.
+    notes : list of str
+        What was decided.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_labels(pd.Series(["yes", "no", None, "yes "], name="churn")).rows
+    array([0, 1, 3])
+    """
+
+    values: tuple[Any, Any]
+    positive: NDArray[np.bool_]
+    rows: NDArray[np.intp]
+    notes: list[str]
+
+
+def read_labels(series: Series, positive: str | None = None, unlabeled: str | None = None) -> GivenLabels:
+    """Return the two labels of a column, and the rows that have one.
+
+    Spaces around a text do not matter, 1.0 is 1, and small and capital letters are the same if that leaves two labels.
+
+    Parameters
+    ----------
+    series : Series
+        The column.
+    positive : str, optional
+        The positive label; by default the larger of the two.
+    unlabeled : {"positive-unlabeled"}, optional
+        Take the rows without a label as unlabeled data, if the others are all positive. By default they are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = read_labels(pd.Series(["yes", "no", None, "yes "], name="churn"))
+    >>> found.values, found.positive
+    (('no', 'yes'), array([ True, False,  True]))
+    >>> found.notes[0]
+    'label churn: 1 row without a label is left out'
+    """
+    import pandas as pd
+
+    if unlabeled is not None and unlabeled not in UNLABELED:
+        raise ValueError(f"unlabeled must be {' or '.join(UNLABELED)}, got {unlabeled!r}")
+    codes, distinct = pd.factorize(series)
+    spellings = distinct.tolist()
+    counts = np.bincount(codes[codes >= 0], minlength=len(spellings)).tolist()
+    times = {spelling: count for spelling, count in zip(spellings, counts, strict=True) if not _is_blank(spelling)}
+    label_of = _one_value_each(times)
+    found = sorted(dict.fromkeys(label_of.values()), key=_place)
+    missing = len(series) - sum(times.values())
+    if unlabeled is None:
+        _check_two(series.name, found, missing)
+    else:
+        _check_one(series.name, found, missing)
+        found = [f"not {as_text(found[0])}", as_text(found[0])]
+        label_of = dict.fromkeys(label_of, found[1])
+    if positive is not None:
+        _check_positive(positive, found, unlabeled)
+        found.sort(key=lambda value: _means(value, positive))
+    places = np.array([found.index(label_of[value]) if value in label_of else -1 for value in spellings] + [-1])
+    label = places[codes]  # 0, 1, or -1 where there is none; the code of a missing value is the last
+    rows = np.arange(len(series)) if unlabeled else np.flatnonzero(label >= 0)
+    plain = tuple(value if isinstance(value, (bool, int, float, str)) else str(value) for value in found)
+    notes = [*_missing_notes(str(series.name), found, missing, unlabeled), *_spelling_notes(series, times, label_of)]
+    return GivenLabels((plain[0], plain[1]), label[rows] == 1, rows, notes)
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+def _one_value_each(times: dict[Any, int]) -> dict[Any, Any]:
+    """Return the value that each spelling stands for: the spelling that most rows have, without spaces around it."""
+    keys = {spelling: _order(_stripped(spelling)) for spelling in times}
+    if len(set(keys.values())) > 2:
+        folded = {spelling: (*key[:2], key[2].casefold()) for spelling, key in keys.items()}
+        keys = folded if len(set(folded.values())) == 2 else keys
+    rows: dict[Any, Counter[Any]] = {}
+    for spelling, key in keys.items():
+        rows.setdefault(key, Counter())[_stripped(spelling)] += times[spelling]
+    chosen = {key: min(counts, key=lambda value: (-counts[value], str(value))) for key, counts in rows.items()}
+    return {spelling: chosen[key] for spelling, key in keys.items()}
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _order(value: Any) -> tuple[bool, float, str]:
+    """Return a key with numbers, also those written as text, before texts; equal numbers have the same key."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    return (True, 0.0, str(value)) if math.isnan(number) else (False, number, "")
+
+
+def _place(value: Any) -> tuple[bool, float, str, str]:
+    """Return a key that sorts labels: texts as in a dictionary, so that Yes comes after no."""
+    is_text, number, text = _order(value)
+    return is_text, number, text.casefold(), text
+
+
+def _means(value: Any, text: str) -> bool:
+    return as_text(value) == text or _order(value) == _order(text)
+
+
+def _check_two(name: Any, found: list[Any], missing: int) -> None:
+    if len(found) == 2:
+        return
+    kind = {0: "none", 1: "only one class"}.get(len(found), f"{len(found)} distinct values")
+    hint = ""
+    if len(found) == 1 and missing:
+        hint = f"; if the {missing} rows without a label are unlabeled data, add --unlabeled positive-unlabeled"
+    raise ValueError(
+        f"column {name!r}, the label, must have two distinct values, got {kind}{': ' if found else ''}"
+        f"{_shown(found)}{hint}"
+    )
+
+
+def _check_one(name: Any, found: list[Any], missing: int) -> None:
+    needs = f"positive-unlabeled data need a label {name!r} of one value, the positive one, and rows without a label"
+    if len(found) != 1:
+        raise ValueError(f"{needs}, got {len(found)} distinct values" + (f": {_shown(found)}" if found else ""))
+    if not missing:
+        raise ValueError(f"{needs}: every row has the label {_shown(found)}")
+
+
+def _check_positive(positive: str, found: list[Any], unlabeled: str | None) -> None:
+    if sum(_means(value, positive) for value in found) != 1 or (unlabeled and not _means(found[1], positive)):
+        shown = " and ".join(repr(as_text(value)) for value in found)
+        raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}")
+
+
+def _shown(found: list[Any]) -> str:
+    return ", ".join(repr(as_text(value)) for value in found[:6]) + (", ..." if len(found) > 6 else "")
+
+
+def _missing_notes(name: str, found: list[Any], missing: int, unlabeled: str | None) -> Iterable[str]:
+    if unlabeled:
+        yield f"label {name}: {missing} rows without a label are unlabeled data, some of them positive"
+    elif missing:
+        rows, are = ("row", "is") if missing == 1 else ("rows", "are")
+        yield f"label {name}: {missing} {rows} without a label {are} left out"
+    if len({as_text(value).casefold() for value in found}) == 1:
+        yield f"warning: the labels {_shown(found)} differ only in small and capital letters"
+
+
+def _spelling_notes(series: Series, times: dict[Any, int], label_of: dict[Any, Any]) -> Iterable[str]:
+    for spelling, label in label_of.items():
+        if str(spelling) != str(label) and as_text(spelling) != as_text(label):
+            yield f"label {series.name}: {str(spelling)!r} is taken for {as_text(label)!r} ({times[spelling]} rows)"

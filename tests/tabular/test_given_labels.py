@@ -1,0 +1,148 @@
+"""Labels as people write them: one value in several spellings, rows without a label, positive-unlabeled data."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symloss as sl
+from symloss.tabular import fit_table
+from symloss.tabular.given_labels import read_labels
+
+LINEAR = [("linear", sl.AUCClassifier())]
+
+
+def labels(values, *arguments, **options):
+    return read_labels(pd.Series(values, name="y"), *arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "positive"),
+    [
+        (["yes", "no", "yes "], ("no", "yes"), [1, 0, 1]),
+        ([" yes", "no\t", "no"], ("no", "yes"), [1, 0, 0]),
+        (["Yes", "yes", "yes", "NO"], ("NO", "yes"), [1, 1, 1, 0]),
+        (["TRUE", "True ", "False", "false"], ("False", "TRUE"), [1, 1, 0, 0]),
+        ([True, False], (False, True), [1, 0]),
+        (["1", "0", "1.0", "0 "], ("0", "1"), [1, 0, 1, 0]),
+        ([1.0, 0.0, 1.0], (0.0, 1.0), [1, 0, 1]),
+        (["10", "9"], ("9", "10"), [1, 0]),
+        (np.array([1, "0", 0, "1 "], object), (0, 1), [1, 0, 0, 1]),
+        (["Yes", "no"], ("no", "Yes"), [1, 0]),
+        (["nan", "x", "nan "], ("nan", "x"), [0, 1, 0]),
+        (pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"]), ("a", "b"), [1, 0, 1]),
+        (pd.array([1, 0, 1], dtype="Int64"), (0, 1), [1, 0, 1]),
+    ],
+)
+def test_one_value_in_several_spellings(values, expected, positive):
+    found = labels(values)
+    assert tuple(map(str, found.values)) == tuple(map(str, expected))
+    assert found.positive.astype(int).tolist() == positive
+    assert found.rows.tolist() == list(range(len(positive)))
+
+
+def test_the_notes_name_what_was_taken_for_what():
+    assert labels(["yes", "no", "yes ", "yes "]).notes == ["label y: 'yes ' is taken for 'yes' (2 rows)"]
+    assert labels(["Yes", "yes", "yes", "no"]).notes == ["label y: 'Yes' is taken for 'yes' (1 rows)"]
+    assert labels(["1", "0", "1.0", "1"]).notes == ["label y: '1.0' is taken for '1' (1 rows)"]
+    assert labels([1.0, 0.0]).notes == labels(["yes", "no"]).notes == []
+    only_case = labels(["yes", "Yes", "yes"])
+    assert only_case.values == ("Yes", "yes")
+    assert only_case.notes == ["warning: the labels 'Yes', 'yes' differ only in small and capital letters"]
+
+
+def test_rows_without_a_label_are_left_out_and_counted():
+    found = labels(["yes", None, "no", "  ", "", np.nan, "yes"])
+    assert found.rows.tolist() == [0, 2, 6]
+    assert found.positive.tolist() == [True, False, True]
+    assert found.notes == ["label y: 4 rows without a label are left out"]
+    assert labels([1, None, 0]).notes == ["label y: 1 row without a label is left out"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "b", "c"], "must have two distinct values, got 3 distinct values: 'a', 'b', 'c'$"),
+        (["a", "A", "b", "c"], "got 4 distinct values: 'A', 'a', 'b', 'c'$"),
+        (["a", "a "], "got only one class: 'a'$"),
+        (
+            ["a", None, None],
+            "got only one class: 'a'; if the 2 rows without a label are unlabeled data, add --unlabeled",
+        ),
+        ([None, ""], "must have two distinct values, got none$"),
+    ],
+)
+def test_labels_that_are_not_two(values, message):
+    with pytest.raises(ValueError, match=message):
+        labels(values)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "", " "])
+def test_positive_and_unlabeled(missing):
+    found = labels(["yes", missing, "yes ", missing], unlabeled="positive-unlabeled")
+    assert found.values == ("not yes", "yes")
+    assert found.positive.tolist() == [True, False, True, False]
+    assert found.rows.tolist() == [0, 1, 2, 3]
+    assert found.notes[0] == "label y: 2 rows without a label are unlabeled data, some of them positive"
+    assert labels([1.0, np.nan], "1", unlabeled="positive-unlabeled").values == ("not 1", "1")
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "message"),
+    [
+        (
+            ["yes", "no", None],
+            None,
+            "of one value, the positive one, and rows without a label, got 2 distinct values: ",
+        ),
+        (["yes", "yes"], None, "every row has the label 'yes'"),
+        ([None, None], None, "got 0 distinct values$"),
+        (["yes", None], "no", "no label 'no' to be positive"),
+        (["yes", None], "not yes", "no label 'not yes' to be positive"),
+    ],
+)
+def test_data_that_are_not_positive_and_unlabeled(values, positive, message):
+    with pytest.raises(ValueError, match=message):
+        labels(values, positive, unlabeled="positive-unlabeled")
+
+
+@given(st.lists(st.sampled_from(["yes", "yes ", " yes", "YES", "no", "No", "", None]), min_size=1))
+def test_a_row_has_its_label_or_none(values):
+    stripped = [(value or "").strip() for value in values]
+    folded = {value.lower() for value in stripped if value}
+    exact = {value for value in stripped if value}
+    if len(folded) != 2 and len(exact) != 2:
+        with pytest.raises(ValueError, match="must have two distinct values"):
+            labels(np.array(values, object))
+        return
+    found = labels(np.array(values, object))
+    assert found.rows.tolist() == [row for row, value in enumerate(stripped) if value]
+    same = str.lower if len(exact) > 2 else str
+    assert [same(found.values[int(one)]) for one in found.positive] == [same(value) for value in stripped if value]
+
+
+def test_a_fit_uses_the_rows_that_have_a_label():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    y = np.where(x + rng.normal(size=120) > 0, "yes", "no ").astype(object)
+    y[:20] = None
+    frame = pd.DataFrame({"x": x, "w": rng.integers(1, 3, 120), "y": y})
+    fitted = fit_table(frame, "y", weight="w", candidates=LINEAR)
+    assert fitted.rows.tolist() == list(range(20, 120))
+    assert len(fitted.positive) == len(fitted.weight) == 100
+    assert fitted.model.labels == ("no", "yes")
+    assert "label y: 20 rows without a label are left out" in fitted.notes
+    whole = fit_table(frame.iloc[20:], "y", weight="w", candidates=LINEAR)
+    np.testing.assert_array_equal(fitted.model.predict(frame).scores, whole.model.predict(frame).scores)
+
+
+def test_a_fit_to_positive_and_unlabeled_rows_ranks_the_positive_first():
+    rng = np.random.default_rng(0)
+    clean = np.arange(200) % 2 == 0
+    x = rng.normal(size=200) + 2 * clean
+    y = np.where(clean & (np.arange(200) < 100), 1.0, np.nan)
+    fitted = fit_table(pd.DataFrame({"x": x, "y": y}), "y", unlabeled="positive-unlabeled", candidates=LINEAR)
+    assert fitted.model.labels == ("not 1", "1")
+    assert sl.metrics.auc(fitted.model.predict(pd.DataFrame({"x": x})).scores, clean) > 0.85
+    assert fitted.notes[0] == "label y: '1' is positive (50 rows); 'not 1' is negative (150 rows)"
