@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +41,10 @@ def fit(
         float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
     ] = None,
     max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
     as_json: Json = False,
@@ -64,9 +70,9 @@ def fit(
     with fit_progress() as progress:
         fitted = fit_table(
             frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
-            max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+            max_categories=max_categories, time_limit=time_limit, seed=seed, jobs=jobs, progress=progress,
         )  # fmt: skip
-    written = fitted.model.save(out, scores_png(fitted))
+    written = fitted.model.save(out, {"scores.png": scores_png(fitted)})
     if as_json:
         print(json.dumps(summary(fitted) | {"files": [str(path) for path in written]}, indent=2))
         return
@@ -82,27 +88,33 @@ def predict(
         Path | None,
         typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns to keep beside the predictions; may be repeated.", metavar="COLUMN,..."),
     ] = None,
 ) -> None:
-    """Predict the score and the label of each row of a table; a score above 0 means the positive label.
+    """Predict the score, the label and the probability of each row of a table, in the order of its rows.
+
+    A score above 0 means the positive label. A file may be larger than memory. The column of probabilities is
+    clean_probability (of the true label) if the rates of the noise are known, else given_probability (of the label
+    that the row would be given).
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
-    from symloss.tabular import TableModel, read_table, write_table
-    from symloss.tabular.predicting import prediction_notes, predictions
+    from symloss.tabular import load
+    from symloss.tabular.predicting import predict_file
 
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
-    fitted = TableModel.load(model)
-    frame = read_table(data, text=[*fitted.encoding.categorical, *([id_column] if id_column else [])])
-    predicted = predictions(fitted, frame, id_column)
+    keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
+    fitted = load(model)
     if out is None:
-        predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
+        with tempfile.TemporaryDirectory() as folder:  # so that standard output gets all predictions or none
+            path = Path(folder) / "predictions.csv"
+            notes = predict_file(fitted, data, path, keep)
+            with path.open(encoding="utf-8", newline="") as written:
+                shutil.copyfileobj(written, sys.stdout)
     else:
-        write_table(predicted.table, out)
-    for note in prediction_notes(fitted, frame, predicted, id_column):
+        notes = [*predict_file(fitted, data, out, keep), f"wrote {out}"]
+    for note in notes:
         print(note, file=sys.stderr)
-    if out is not None:
-        print(f"wrote {out}", file=sys.stderr)

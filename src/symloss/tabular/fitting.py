@@ -51,6 +51,7 @@ def fit_table(
     pi_prime: float | None = None,
     candidates: Any = None,
     max_categories: int = 50,
+    time_limit: float | None = None,
     seed: int = 0,
     jobs: int | None = 1,
     progress: Progress | None = None,
@@ -78,6 +79,8 @@ def fit_table(
         The candidates to choose from, as in ``AUCClassifierCV``.
     max_categories : int
         The largest number of distinct texts that a column may have.
+    time_limit : float, optional
+        After how many seconds no more candidates are scored.
     seed, jobs
         ``random_state`` and ``n_jobs`` of the estimator.
     progress : callable, optional
@@ -107,11 +110,17 @@ def fit_table(
     notes = [_label_note(label, labels, is_positive, positive), *_notes(features, encoding)]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
     estimator = ESTIMATORS[risk](
-        candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
+        candidates,
+        pi=pi,
+        pi_prime=pi_prime,
+        time_limit=time_limit,
+        random_state=seed,
+        n_jobs=jobs,
+        callback=callback,
     )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
+    return Fitted(TableModel(estimator, encoding, label, labels, tuple(notes)), is_positive, weights, notes)
 
 
 def _fit(estimator: Any, encoding: Encoding, frame: DataFrame, positive: NDArray[np.bool_], weight: Any) -> None:
