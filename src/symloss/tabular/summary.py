@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "candidates": [
             {
                 "name": name,
-                "mean": float(mean),
-                "sd": float(sd),
+                "mean": _number(mean),
+                "sd": _number(sd),
                 "weight": members[name].weight if name in members else 0.0,
             }
             for name, mean, sd in zip(
@@ -51,6 +52,11 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "threshold": float(estimator.threshold_),
         "notes": fitted.notes,
     }
+
+
+def _number(score: float) -> float | None:
+    """Return a score as JSON knows it: None where there was no time to compute it."""
+    return None if math.isnan(score) else float(score)
 
 
 def print_summary(fitted: Fitted, console: Console) -> None:
@@ -79,10 +85,14 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     for column in (f"{found['score']} on noisy folds", "s.d."):
         table.add_column(column, justify="right")
     table.add_column("weight", justify="right")
-    for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
+    scored = [candidate for candidate in found["candidates"] if candidate["mean"] is not None]
+    for candidate in sorted(scored, key=lambda candidate: -candidate["mean"]):
         weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
+    untried = len(found["candidates"]) - len(scored)
+    if untried:
+        console.print(f"candidates that there was no time for: {untried}", highlight=False)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
