@@ -54,19 +54,24 @@ def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "140", "NO_COLOR": "1"})
 
 
+def read(path):
+    """The predictions in a file: numbers to the last digit, which not every version of pandas reads by default."""
+    return pd.read_csv(path, converters={"score": float, "clean_probability": float}, dtype={"who": str})
+
+
 @pytest.mark.parametrize("source", ["new.csv", "new.parquet"])
 @pytest.mark.parametrize("target", ["p.csv", "p.parquet"])
 def test_parts_are_the_whole_to_the_last_bit(model, folder, tmp_path, source, target):
     assert len(model.estimator.members_) > 1
     paths = [tmp_path / f"{rows}-{target}" for rows in (BLOCK, 10 * BLOCK)]
     notes = [
-        predict_file(model, folder / source, path, ["who", "number"], rows)
+        predict_file(model, folder / source, path, ["who", "number"], rows=rows)
         for path, rows in zip(paths, (BLOCK, 10 * BLOCK), strict=True)
     ]
     assert notes[0] == notes[1]
     if target == "p.csv":
         assert paths[0].read_bytes() == paths[1].read_bytes()
-        found = pd.read_csv(paths[0], dtype={"who": str})
+        found = read(paths[0])
     else:
         assert [pq.ParquetFile(path).num_row_groups for path in paths] == [3, 1]
         found = pd.read_parquet(paths[0])
@@ -84,7 +89,7 @@ def test_parts_are_the_whole_to_the_last_bit(model, folder, tmp_path, source, ta
 
 
 def test_notes_count_all_parts(model, folder, tmp_path):
-    notes = predict_file(model, folder / "new.csv", tmp_path / "p.csv", ["who"], BLOCK)
+    notes = predict_file(model, folder / "new.csv", tmp_path / "p.csv", ["who"], rows=BLOCK)
     scores = pd.read_csv(tmp_path / "p.csv")["score"]
     positive = int((scores > 0).sum())
     frame = table(ROWS)
@@ -98,10 +103,23 @@ def test_notes_count_all_parts(model, folder, tmp_path):
     assert 0 < positive < ROWS
 
 
+def test_another_threshold(model, folder, tmp_path):
+    scores = predicting.scores_of_file(model, folder / "new.csv", rows=BLOCK)
+    threshold = float(np.sort(scores)[-11])
+    notes = predict_file(model, folder / "new.csv", tmp_path / "p.csv", threshold=threshold, rows=BLOCK)
+    found = read(tmp_path / "p.csv")
+    np.testing.assert_array_equal(found["score"], scores)
+    positive = int((scores > threshold).sum())
+    assert notes[0] == f"{ROWS} rows: {positive} predicted 'yes', {ROWS - positive} 'no'"
+    assert ((found["prediction"] == "yes") == (scores > threshold)).all()
+
+
 def test_only_some_rows_are_in_memory(model, folder, tmp_path, monkeypatch):
     seen = []
     predict = TableModel.predict
-    monkeypatch.setattr(TableModel, "predict", lambda model, frame: seen.append(len(frame)) or predict(model, frame))
+    monkeypatch.setattr(
+        TableModel, "predict", lambda model, frame, *further: seen.append(len(frame)) or predict(model, frame, *further)
+    )
     predict_file(model, folder / "new.parquet", tmp_path / "p.parquet", rows=BLOCK)
     assert seen == [BLOCK, BLOCK, 77]
     assert predicting.ROWS % BLOCK == 0
@@ -145,7 +163,7 @@ def test_standard_output_gets_all_predictions_or_none(folder, tmp_path, monkeypa
 
 
 def _in_small_parts(model, data, out, keep):
-    return predict_file(model, data, out, keep, BLOCK)
+    return predict_file(model, data, out, keep, rows=BLOCK)
 
 
 def test_the_note_on_probabilities_of_the_labels_given():

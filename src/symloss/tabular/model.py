@@ -165,8 +165,8 @@ class TableModel:
             return None
         return "given" if self.rates is None else "clean"
 
-    def predict(self, frame: Any) -> Predicted:
-        """Return scores, labels and probabilities of the rows of a data frame; a score above 0 means positive.
+    def predict(self, frame: Any, threshold: float = 0.0) -> Predicted:
+        """Return scores, labels and probabilities of the rows of a data frame; a score above the threshold is positive.
 
         The frame is one of pandas or polars, with the columns of the fit, in any order. Other columns are ignored.
         """
@@ -174,7 +174,7 @@ class TableModel:
         values, unseen = self._encoded(frame)
         blocks = [self._scores(values[start : start + BLOCK]) for start in range(0, len(values), BLOCK)]
         scores = np.concatenate([np.empty(0), *blocks])
-        labels = [self.labels[int(score > 0)] for score in scores]
+        labels = [self.labels[int(score > threshold)] for score in scores]
         return Predicted(scores, labels, unseen, self._probabilities(scores), self.probability_of, frame.index)
 
     def score(self, frame: Any) -> float:

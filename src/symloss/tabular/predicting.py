@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from symloss.estimators.encoding import as_text
 from symloss.tabular.files import check_columns, read_chunks
 from symloss.tabular.model import BLOCK, TableModel
@@ -16,6 +19,7 @@ from symloss.tabular.writing import whole_table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Array = NDArray[np.float64]
 ROWS = 4 * BLOCK  # rows in memory at a time: a multiple of the block, so that a file's scores do not depend on it
 
 
@@ -48,8 +52,12 @@ class Counts:
     ignored: list[str] = field(default_factory=list)
 
 
-def predictions(model: TableModel, frame: DataFrame, keep: Sequence[str] = ()) -> PredictionTable:
+def predictions(
+    model: TableModel, frame: DataFrame, keep: Sequence[str] = (), threshold: float = 0.0
+) -> PredictionTable:
     """Return the score, the predicted label and the probability of every row, next to the columns to keep.
+
+    Scores above the threshold are predicted positive.
 
     Examples
     --------
@@ -66,7 +74,7 @@ def predictions(model: TableModel, frame: DataFrame, keep: Sequence[str] = ()) -
     3   d        yes
     """
     check_columns(keep, frame, "to keep")
-    predicted = model.predict(frame)
+    predicted = model.predict(frame, threshold)
     table = predicted.table
     for place, name in enumerate(keep):
         if name in table.columns[place:]:
@@ -76,7 +84,12 @@ def predictions(model: TableModel, frame: DataFrame, keep: Sequence[str] = ()) -
 
 
 def predict_file(
-    model: TableModel, data: str | Path, out: str | Path, keep: Sequence[str] = (), rows: int = ROWS
+    model: TableModel,
+    data: str | Path,
+    out: str | Path,
+    keep: Sequence[str] = (),
+    threshold: float = 0.0,
+    rows: int = ROWS,
 ) -> list[str]:
     r"""Predict the rows of a file into another file, a part at a time, and return notes on what was done.
 
@@ -92,6 +105,8 @@ def predict_file(
         The CSV or Parquet file to write.
     keep : sequence of str
         Columns to write beside the predictions, as they are written in the file.
+    threshold : float
+        Scores above it are predicted positive.
     rows : int
         How many rows are in memory at a time.
 
@@ -110,13 +125,30 @@ def predict_file(
     counts, known = Counts(), {*model.columns, *keep}
     with whole_table(out) as write:
         for frame in read_chunks(data, rows, text=[*model.encoding.categorical, *keep]):
-            predicted = predictions(model, frame, keep)
+            predicted = predictions(model, frame, keep, threshold)
             write(predicted.table)
             counts.rows += len(frame)
-            counts.positive += int((predicted.table["score"] > 0).sum())
+            counts.positive += int((predicted.table["score"] > threshold).sum())
             counts.unseen.update(predicted.unseen)
             counts.ignored = [name for name in frame.columns if name not in known]
     return prediction_notes(model, counts)
+
+
+def scores_of_file(model: TableModel, data: str | Path, rows: int = ROWS) -> Array:
+    r"""Return the scores of all rows of a file, of which only some are in memory at a time.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, symloss as sl
+    >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
+    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "new.csv").write_text("age\n5\n35\n")
+    ...     scores_of_file(model, folder + "/new.csv") > 0
+    array([False,  True])
+    """
+    parts = read_chunks(data, rows, text=[*model.encoding.categorical])
+    return np.concatenate([model.predict(frame).scores for frame in parts])
 
 
 def prediction_notes(model: TableModel, counts: Counts) -> list[str]:
