@@ -1,6 +1,5 @@
-"""A model of tables as a scikit-learn pipeline that takes raw data frames, and as a torch module of encoded rows."""
+"""A model of tables as a scikit-learn pipeline, as an ONNX graph of the whole, and as a module of encoded rows."""
 
-import io
 import pickle
 
 import numpy as np
@@ -10,9 +9,12 @@ import polars as pl
 import pytest
 import torch
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
 import symloss as sl
+from symloss.tabular import Encoding, TableModel
 from symloss.tabular.exporting import TableEncoder
 
 
@@ -83,19 +85,55 @@ def test_the_module_scores_encoded_rows(frame, model):
     np.testing.assert_allclose(scores, model.predict(frame).scores, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec:FutureWarning")  # the exporter's own
-def test_onnx(frame, model):
-    values, _ = model.encoding.transform(frame)
-    program = torch.onnx.export(
-        model.to_module(),
-        (torch.from_numpy(values[:3]),),
-        dynamo=True,
-        dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
-        verbose=False,
-    )
-    content = io.BytesIO()
-    program.save(content)
-    session = onnxruntime.InferenceSession(content.getvalue(), providers=["CPUExecutionProvider"])
-    (name,) = (value.name for value in session.get_inputs())
-    found = session.run(None, {name: values})[0]
-    np.testing.assert_allclose(found, model.predict(frame).scores, rtol=1e-5, atol=1e-5)
+def run_onnx(model, frame):
+    """What onnxruntime returns for the columns of a table."""
+    session = onnxruntime.InferenceSession(model.to_onnx().SerializeToString(), providers=["CPUExecutionProvider"])
+    texts = set(model.encoding.categorical)
+    given = {
+        name: frame[[name]].fillna("").to_numpy(object) if name in texts else frame[[name]].to_numpy(np.float64)
+        for name in model.columns
+    }
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, given), strict=True))
+
+
+@pytest.mark.parametrize("rates", [None, (0.95, 0.1)])
+def test_onnx_of_the_whole(frame, rates):
+    """Trees and boosting, alone and with other models; with and without known rates; columns of unfortunate names."""
+    pool = [
+        ("trees", sl.AUCClassifier(model="trees", n_estimators=5, min_samples_leaf=5, threshold=0.1)),
+        ("boosting", HistGradientBoostingClassifier(max_iter=10, early_stopping=False, random_state=0)),
+        ("linear", sl.AUCClassifier()),
+        ("kernel", sl.AUCClassifier("logistic", "kernel", alpha=1e-3)),
+    ][: 2 if rates else 4]
+    names = {"age": "features", "plan": "val_0, größe"}
+    wide = np.where(np.arange(160) % 3 == 0, 0.1, 1e9 + np.arange(160))  # float32 does not tell these apart
+    data = frame.drop(columns=["churn", "unit"]).assign(wide=wide).rename(columns=names)
+    encoding, (pi, pi_prime) = Encoding.fit(data), rates or (None, None)
+    estimator = sl.AUCClassifierCV(pool, temperature=1e9, pi=pi, pi_prime=pi_prime, random_state=0)  # averages all
+    features = pd.DataFrame(encoding.transform(data).values, columns=encoding.features)
+    model = TableModel(estimator.fit(features, frame["churn"] == "yes"), encoding, "churn", ("no", "yes"))
+    assert len(estimator.members_) == len(pool)
+    new = table(400).assign(wide=1e9 + np.arange(400.0)).rename(columns=names)
+    new.loc[5:9, "val_0, größe"] = "never seen"
+    expected, found = model.predict(new), run_onnx(model, new)
+    assert list(found) == ["score", f"{model.probability_of}_probability", "label"]
+    np.testing.assert_allclose(found["score"], expected.scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(list(found.values())[1], expected.probabilities, rtol=1e-5, atol=1e-5)
+    sure = np.abs(expected.scores) > 1e-4
+    assert found["label"][sure].tolist() == np.array(expected.labels)[sure].tolist()
+    assert 0 < np.mean(found["label"] == "yes") < 1
+
+
+def test_what_cannot_be_exported(frame, model):
+    tree = sl.AUCClassifier(model="trees", n_estimators=2, min_samples_leaf=20)
+    with_trees = sl.tabular.fit(frame, "churn", candidates=[("my trees", tree)])
+    with pytest.raises(ValueError, match=r"to_module\(\) needs members that are linear, .* got my trees: fit with"):
+        with_trees.to_module()
+    strange = sl.tabular.fit(frame.dropna(), "churn", candidates=[("bayes", GaussianNB())])
+    with pytest.raises(ValueError, match="ONNX: expected members of symloss's pool, got bayes"):
+        strange.to_onnx()
+    named = frame.rename(columns={"age": "score"})
+    renamed = sl.tabular.fit(named, "churn", candidates=[("linear", sl.AUCClassifier())])
+    with pytest.raises(ValueError, match="ONNX: column 'score' has the name of an output"):
+        renamed.to_onnx()

@@ -21,6 +21,7 @@ from symloss.estimators.persistence import read_contents, read_file, save_with
 from symloss.tabular.frames import as_pandas
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
     from pandas import DataFrame
     from sklearn.pipeline import Pipeline
     from torch import nn
@@ -241,6 +242,18 @@ class TableModel:
         """
         found: nn.Module = self.estimator.to_module()
         return found
+
+    def to_onnx(self) -> ModelProto:
+        """Return the whole model as an ONNX graph: it takes the columns, and returns scores, probabilities and labels.
+
+        Each column is an input of shape (n, 1): numbers as float64, NaN where they are missing; texts as strings, ""
+        where they are missing. Outputs are ``score``, ``clean_probability`` or ``given_probability``, and ``label``, a
+        text. Candidates of your own that are not symloss's, and columns that are neither numbers nor one-hot encoded,
+        cannot be exported.
+        """
+        from symloss.tabular.onnx_graph import onnx_model
+
+        return onnx_model(self)
 
     def _encoded(self, frame: DataFrame) -> Any:
         missing = [name for name in self.columns if name not in frame.columns]
