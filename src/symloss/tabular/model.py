@@ -50,7 +50,7 @@ class Predicted(NamedTuple):
     probability_of : {"clean", "given"} or None
         ``"clean"`` if pi and pi' are known or estimated: then it is the probability of the true label. Otherwise it is
         that of the label that the row would be given, right or wrong. None if the model has no probabilities.
-    index : Index or None
+    rows : Index or None
         The index of the rows.
 
     Examples
@@ -65,7 +65,7 @@ class Predicted(NamedTuple):
     unseen: dict[str, int]
     probabilities: Any = None
     probability_of: str | None = None
-    index: Any = None
+    rows: Any = None
 
     @property
     def table(self) -> DataFrame:
@@ -75,7 +75,7 @@ class Predicted(NamedTuple):
         columns = {"score": self.scores, "prediction": self.labels}
         if self.probability_of is not None:
             columns[f"{self.probability_of}_probability"] = self.probabilities
-        return pd.DataFrame(columns, index=self.index)
+        return pd.DataFrame(columns, index=self.rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
