@@ -10,6 +10,7 @@ import pytest
 import torch
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -71,9 +72,14 @@ def test_the_pipeline_can_be_fitted_again(frame, model):
     np.testing.assert_allclose(fitted.decision_function(X), model.predict(frame).scores, rtol=1e-9)
 
 
-def test_the_encoder_of_few_categories():
-    with pytest.raises(ValueError, match="has 3 distinct texts"):
-        TableEncoder(max_categories=2).fit(pd.DataFrame({"city": ["Oslo", "Rome", "Paris"]}))
+def test_the_encoder_alone(frame):
+    encoder = clone(TableEncoder(max_categories=7))
+    assert encoder.max_categories == 7
+    features = encoder.fit_transform(frame[["plan", "age"]])
+    assert features.columns.tolist() == ["plan=basic", "plan=pro", "plan is missing", "age"]
+    assert features.index.equals(frame.index)
+    with pytest.raises(NotFittedError):
+        TableEncoder().transform(frame)
 
 
 def test_the_module_scores_encoded_rows(frame, model):
