@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -149,6 +150,16 @@ def test_several_columns_to_keep(folder, tmp_path):
         assert result.exit_code == 2
         assert message in result.stderr
         assert result.stdout == ""
+
+
+def test_whole_numbers_stay_whole_beside_missing_ones(model, tmp_path):
+    """Of whole numbers in Parquet, of which some are missing, pandas makes others in one part than in the next."""
+    few = table(4).assign(age=[1.0, 2.0, 3.0, 4.0])[["age", "weight", "city", "code"]]
+    columns = {name: few[name].tolist() for name in few} | {"number": [1, 2, 2**53 + 1, None]}
+    pq.write_table(pa.table(columns), tmp_path / "new.parquet")
+    predict_file(model, tmp_path / "new.parquet", tmp_path / "p.csv", ["number"], rows=2)
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["number", "1", "2", "9007199254740993", ""]
 
 
 def test_standard_output_gets_all_predictions_or_none(folder, tmp_path, monkeypatch):
