@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from symloss.estimators import AUCClassifierCV
 from symloss.tabular.fitting import Fitted
@@ -29,6 +30,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     estimator, results = model.estimator, model.estimator.cv_results_
     members = {member.name: member for member in estimator.members_}
     clean = getattr(estimator, "clean_score_", None)
+    scored = ~np.isnan(results["mean_test_score"])  # with a time limit, there may be no time for some
+    untried = [name for name, was_scored in zip(results["candidate"], scored, strict=True) if not was_scored]
     return {
         "score": "AUC" if isinstance(estimator, AUCClassifierCV) else "balanced accuracy",
         "rows": len(fitted.positive),
@@ -39,24 +42,21 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "candidates": [
             {
                 "name": name,
-                "mean": _number(mean),
-                "sd": _number(sd),
+                "mean": float(mean),
+                "sd": float(sd),
                 "weight": members[name].weight if name in members else 0.0,
             }
             for name, mean, sd in zip(
                 results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
             )
+            if name not in untried
         ],
+        "untried": untried,
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
         "notes": fitted.notes,
     }
-
-
-def _number(score: float) -> float | None:
-    """Return a score as JSON knows it: None where there was no time to compute it."""
-    return None if math.isnan(score) else float(score)
 
 
 def print_summary(fitted: Fitted, console: Console) -> None:
@@ -85,14 +85,12 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     for column in (f"{found['score']} on noisy folds", "s.d."):
         table.add_column(column, justify="right")
     table.add_column("weight", justify="right")
-    scored = [candidate for candidate in found["candidates"] if candidate["mean"] is not None]
-    for candidate in sorted(scored, key=lambda candidate: -candidate["mean"]):
+    for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
         weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
-    untried = len(found["candidates"]) - len(scored)
-    if untried:
-        console.print(f"candidates that there was no time for: {untried}", highlight=False)
+    if found["untried"]:
+        console.print(f"candidates that there was no time for: {len(found['untried'])}", highlight=False)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
