@@ -1,6 +1,8 @@
 """A model of tables as a scikit-learn pipeline, as an ONNX graph of the whole, and as a module of encoded rows."""
 
 import pickle
+import sys
+from dataclasses import replace
 
 import numpy as np
 import onnxruntime
@@ -15,7 +17,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import symloss as sl
-from symloss.tabular import Encoding, TableModel
+from symloss.tabular import Column, Encoding, TableModel
 from symloss.tabular.exporting import TableEncoder
 
 
@@ -143,3 +145,20 @@ def test_what_cannot_be_exported(frame, model):
     renamed = sl.tabular.fit(named, "churn", candidates=[("linear", sl.AUCClassifier())])
     with pytest.raises(ValueError, match="ONNX: column 'score' has the name of an output"):
         renamed.to_onnx()
+
+
+def test_columns_that_onnx_cannot_encode(model):
+    class Day(Column):
+        """A column that becomes two numbers."""
+
+        features = property(lambda column: [f"{column.name}: month", f"{column.name}: weekday"])
+
+    dated = replace(model, encoding=Encoding((Day("day"),), {}))
+    with pytest.raises(ValueError, match="ONNX: column 'day' becomes 2 features, and only numbers and one-hot encoded"):
+        dated.to_onnx()
+
+
+def test_onnx_is_an_extra(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r'export to ONNX needs onnx and onnxscript: pip install "symloss\[onnx\]"'):
+        model.to_onnx()
