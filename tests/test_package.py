@@ -27,11 +27,14 @@ REFERENCE = Path(sl.__file__).parents[2] / "docs" / "reference.rst"
 LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
            "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.audit", "symloss.boosting",
            "symloss.sampling", "symloss.models", "symloss.machines", "symloss.estimators", "symloss.datasets",
-           "symloss.datasets.classes"]  # fmt: skip
+           "symloss.datasets.classes", "symloss.tabular"]  # fmt: skip
 
 
 # What the command line is made of.
-APPLICATION = ["symloss.files", "symloss.drawing", "symloss.tabular", "symloss.paper.training",
+APPLICATION = ["symloss.files", "symloss.drawing", "symloss.tabular.files", "symloss.tabular.writing",
+               "symloss.tabular.frames", "symloss.tabular.fitting", "symloss.tabular.predicting",
+               "symloss.tabular.exporting", "symloss.tabular.figures", "symloss.tabular.summary",
+               "symloss.paper.training",
                "symloss.paper.convolutional", "symloss.paper.tables", "symloss.paper.figures",
                "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
                "symloss.paper.compare", "symloss.paper.score_tables", "symloss.paper.markdown",
@@ -116,7 +119,8 @@ def test_names_that_other_programs_rely_on():
                  "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
                  "metrics.estimate_clean_auc", "metrics.clean_roc", "metrics.clean_rates", "audit.estimate_noise",
                  "audit.label_quality", "boosting.lightgbm_objective",
-                 "boosting.xgboost_objective", "datasets.load", "datasets.list_datasets"):  # fmt: skip
+                 "boosting.xgboost_objective", "datasets.load", "datasets.list_datasets", "tabular.fit",
+                 "tabular.load"):  # fmt: skip
         module, function = name.split(".")
         assert callable(getattr(getattr(sl, module), function))
 

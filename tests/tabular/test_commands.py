@@ -84,7 +84,7 @@ def test_predict_is_what_the_estimator_says(folder, frame, tmp_path):
     assert "150 rows: " in result.stderr
     assert "columns ignored: unit, churn" in result.stderr
     written = pd.read_csv(tmp_path / "p.csv", dtype={"who": str})
-    assert list(written.columns) == ["who", "score", "prediction"]
+    assert list(written.columns) == ["who", "score", "prediction", "clean_probability"]
     assert written["who"].tolist() == frame["who"].tolist()
     model = TableModel.load(folder / "model")
     features = pd.DataFrame(model.encoding.transform(frame).values, columns=model.encoding.features)
@@ -99,7 +99,7 @@ def test_predict_to_standard_output_and_parquet(folder, frame, tmp_path):
     few.to_parquet(tmp_path / "few.parquet")
     few.assign(plan="unheard of").to_csv(tmp_path / "few.csv", index=False)
     result = run("predict", folder / "model", tmp_path / "few.parquet")
-    assert result.stdout.splitlines()[0] == "score,prediction"
+    assert result.stdout.splitlines()[0] == "score,prediction,clean_probability"
     assert len(result.stdout.splitlines()) == 6
     result = run("predict", folder / "model", tmp_path / "few.csv", "--out", tmp_path / "p.parquet")
     assert "categories not seen in the fit, treated as none of those seen: plan (5 rows)" in result.stderr
@@ -144,7 +144,7 @@ def test_missing_values_are_taken_by_all_models_and_weights_count(folder, frame,
     assert 0.5 < found["corrupted_score"] <= 1
     assert str(tmp_path / "m" / "model.json") in found["files"]
     lines = run("predict", tmp_path / "m", tmp_path / "data.parquet").stdout.splitlines()
-    scores = pd.DataFrame([line.split(",") for line in lines[1:]], columns=["score", "label"])
+    scores = pd.DataFrame([line.split(",")[:2] for line in lines[1:]], columns=["score", "label"])
     assert ((scores["score"].astype(float) > 0) == (scores["label"] == "1")).all()
 
 

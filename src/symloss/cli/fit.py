@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from symloss.cli.application import Json
-from symloss.cli.arguments import listed
+from symloss.cli.arguments import command_line, listed
+from symloss.cli.reading import DATA, Decimal, FileEncoding, Sep, Sheet
 from symloss.cli.terminal import fit_progress, new_console
+from symloss.cli.thresholds import CostFalseNegative, CostFalsePositive, Share, Threshold, TopK
 from symloss.extras import require
 
 _NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
     label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
     out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
+    ] = None,
     risk: Annotated[
         str,
         typer.Option("--risk", "--objective", help="auc: rank rows well; ber: classify them well.", metavar="auc|ber"),
@@ -49,11 +57,22 @@ def fit(
     max_categories: Annotated[
         int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
     ] = 50,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: FileEncoding = None,
+    sheet: Sheet = None,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
+
+    The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, all rows with
+    the quality of their labels, the worst first.
 
     Texts, dates and amounts such as $1,000.52 become numbers, and what was done is printed. Models are chosen on the
     labels given, without knowledge of the noise. If --pi and --pi-prime are given, the score on clean labels is
@@ -62,58 +81,98 @@ def fit(
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.persistence import check_replaceable
-    from symloss.tabular import fit_table, read_table
-    from symloss.tabular.figures import scores_png
+    from symloss.tabular import fit_table
+    from symloss.tabular.documents import add_documents
+    from symloss.tabular.files import ReadOptions, read
+    from symloss.tabular.labels import check_ids
+    from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
     check_replaceable(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
-    dropped = [name for names in drop or () for name in listed(names)]
+    kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
     require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
-    frame = read_table(data, text=[label])
+    frame, read_notes, _ = read(data, text=[label, *kept], options=ReadOptions(sep, decimal, encoding, sheet))
+    check_ids(frame, kept)
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, risk=risk, positive=positive, unlabeled=unlabeled, drop=dropped, weight=weight,
-            pi=pi, pi_prime=pi_prime, max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+            frame, label, risk=risk, positive=positive, unlabeled=unlabeled, drop=[*kept, *dropped], weight=weight,
+            pi=pi, pi_prime=pi_prime, max_categories=max_categories, time_limit=time_limit, seed=seed, jobs=jobs,
+            progress=progress, notes=read_notes,
         )  # fmt: skip
-    written = fitted.model.save(out, scores_png(fitted))
+    fitted.model.save(out)  # first of all: whatever happens to the page, the model is not lost
+    for trouble in add_documents(fitted, frame, out, About(data.name, command_line(), kept)):
+        print("symloss: warning:", " ".join(trouble.split()), file=sys.stderr)
+    written = sorted(out.iterdir())
     if as_json:
         print(json.dumps(summary(fitted) | {"files": [str(path) for path in written]}, indent=2))
         return
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
+    print(f"to look at: {out / 'report.html'}")
     print(f"to predict: symloss predict {out} DATA")
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
     out: Annotated[
         Path | None,
         typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
+    id_columns: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns to keep beside the predictions; may be repeated.", metavar="COLUMN,..."),
     ] = None,
+    threshold: Threshold = None,
+    share: Share = None,
+    top_k: TopK = None,
+    cost_false_positive: CostFalsePositive = None,
+    cost_false_negative: CostFalseNegative = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: FileEncoding = None,
+    sheet: Sheet = None,
 ) -> None:
-    """Predict the score and the label of each row of a table; a score above 0 means the positive label.
+    """Predict the score, the label and the probability of each row of a table, in the order of its rows.
+
+    A score above 0 means the positive label. A file may be larger than memory. The column of probabilities is
+    clean_probability (of the true label) if the rates of the noise are known, else given_probability (of the label
+    that the row would be given).
+
+    Another threshold than 0 can be given itself, as a share or a number of the rows of this table, or by what the two
+    kinds of errors cost. The last needs the rates of wrong labels: given to the fit, or estimated by it.
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
-    from symloss.tabular import TableModel, read_table, write_table
-    from symloss.tabular.predicting import prediction_notes, predictions
+    from symloss.tabular import load
+    from symloss.tabular.files import ReadOptions
+    from symloss.tabular.predicting import predict_file, scores_of_file
+    from symloss.tabular.thresholds import Asked, chosen_threshold
 
+    asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)
+    asked.check()
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
-    fitted = TableModel.load(model)
-    frame = read_table(data, text=[*fitted.encoding.texts, *([id_column] if id_column else [])])
-    predicted = predictions(fitted, frame, id_column)
-    if out is None:
-        predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
-    else:
-        write_table(predicted.table, out)
-    for note in prediction_notes(fitted, frame, predicted, id_column):
+    keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
+    fitted, options = load(model), ReadOptions(sep, decimal, encoding, sheet)
+    with tempfile.TemporaryDirectory() as folder:
+        if (share is not None or top_k is not None) and (str(data) == "-" or data.is_fifo()):
+            data = _copied(data, Path(folder) / "data")  # it is read twice, and a pipe can be read only once
+        chosen, reason = chosen_threshold(
+            asked, fitted.estimator, lambda: scores_of_file(fitted, data, options=options)
+        )
+        path = Path(folder) / "predictions.csv" if out is None else out  # standard output gets all of them or none
+        notes = predict_file(fitted, data, path, keep, chosen, options=options)
+        if out is None:
+            with path.open(encoding="utf-8", newline="") as written:
+                shutil.copyfileobj(written, sys.stdout)
+    for note in [*notes, *reason, *([] if out is None else [f"wrote {out}"])]:
         print(note, file=sys.stderr)
-    if out is not None:
-        print(f"wrote {out}", file=sys.stderr)
+
+
+def _copied(data: Path, copy: Path) -> Path:
+    with sys.stdin.buffer if str(data) == "-" else data.open("rb") as stream, copy.open("wb") as file:
+        shutil.copyfileobj(stream, file)
+    return copy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,17 +44,61 @@ def warn_of_damage(files: Iterable[object]) -> None:
 
 @contextmanager
 def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show what is being fitted, if this is a terminal: with a bar as soon as the number of fits is known."""
+    """Show what is being fitted and the time left: as a bar in a terminal, else in lines, one every few seconds."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
+    if not console.is_interactive:
+        yield ProgressLines()
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console, transient=True) as bar:
         task = bar.add_task("fitting candidates", total=None)
-        yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage != bar.tasks[0].description:  # the time left is that of this stage
+                bar.reset(task, description=stage, total=total)
+            bar.update(task, completed=done, total=total)
+
+        yield show
+
+
+class ProgressLines:
+    """Prints how many fits of a stage are done, and how long the others may take, on standard error.
+
+    Parameters
+    ----------
+    seconds : float
+        At most one line is printed in so many seconds.
+    clock : callable
+        Returns the time in seconds.
+    """
+
+    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock, self._stage = seconds, clock, ""
+        self._start = self._last = self._printed = clock()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Print a line, unless one was printed just before."""
+        now = self._clock()
+        if stage != self._stage:
+            self._stage, self._start = stage, self._last  # it began when the stage before it ended
+        self._last = now
+        if now - self._printed >= self._seconds:
+            self._printed = now
+            seconds = (now - self._start) * (total - done) / done
+            left = f", about {seconds:.0f} s left in this step" if done < total else ""
+            print(f"{stage}: {done} of {total}{left}", file=sys.stderr, flush=True)
 
 
 def follow(start: Callable[[OfCell], Iterable[Outcome]], total: int) -> int:

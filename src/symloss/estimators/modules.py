@@ -164,3 +164,32 @@ def _squared_distances(points: Tensor, landmarks: Tensor) -> Tensor:
     """Return the matrix of squared distances; ONNX has no torch.cdist. In float64, half of the digits are enough."""
     squares = (points**2).sum(1, keepdim=True) + (landmarks**2).sum(1) - 2 * points @ landmarks.T
     return squares.clamp(min=0)
+
+
+class AveragedScores(nn.Module):
+    """The weighted mean of the standardized scores of modules, less a threshold, summed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> double = Linear(np.array([2.0]), 0.0, origin=None)
+    >>> numbers = np.array([[0.5, 0.5], [1.0, 0.0], [2.0, 1.0]])
+    >>> AveragedScores([double, double], *numbers, threshold=0.25)(torch.ones(1, 1)).detach()
+    tensor([1.])
+    """
+
+    weights: Tensor
+    means: Tensor
+    scales: Tensor
+
+    def __init__(self, members: list[nn.Module], weights: Array, means: Array, scales: Array, threshold: float) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        for name, values in (("weights", weights), ("means", means), ("scales", scales)):
+            self.register_buffer(name, torch.tensor(values, dtype=torch.float64))
+        self.threshold = threshold
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (n,) of the points (n, d)."""
+        scores = torch.stack([member(X) for member in self.members], 1).double()
+        return ((scores - self.means) / self.scales @ self.weights - self.threshold).float()

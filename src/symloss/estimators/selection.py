@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from symloss.audit.noise import noise_of
 from symloss.audit.quality import quality_of
@@ -31,9 +32,11 @@ from symloss.estimators.candidates import Candidates, fit_together, groups, raw_
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.family import check_count
+from symloss.estimators.family_table import family_of
 from symloss.estimators.folds import split
 from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
+from symloss.estimators.modules import AveragedScores
 from symloss.estimators.pool import default_candidates
 from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.representation import candidates_table
@@ -164,6 +167,23 @@ class _ClassifierCV(BinaryClassifier):
         pi, pi_prime = float(self.pi or 0.0), float(self.pi_prime or 0.0)
         clean = clean_probabilities(self.predict_proba(X)[:, 1], self.share_labeled_positive_, pi, pi_prime)
         return np.stack([1 - clean, clean], 1)
+
+    def to_module(self) -> nn.Module:
+        """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
+
+        It averages the modules of all members; raises ValueError if a member is of trees or not one of ours. If X was a
+        data frame that was encoded, the module takes the features that ``encoding_.transform(X).values`` returns.
+        """
+        check_is_fitted(self, "threshold_")
+        others = [member.name for member in self.members_ if not _has_module(member.estimator)]
+        if others:
+            raise ValueError(
+                f"to_module() needs members that are linear, kernel, Gaussian process or network models, got "
+                f"{', '.join(others)}: fit with candidates of these models only"
+            )
+        modules = [member.estimator.to_module() for member in self.members_]
+        weights, means, scales = np.array([(m.weight, m.mean, m.scale) for m in self.members_]).T
+        return AveragedScores(modules, weights, means, scales, self.threshold_).eval()
 
     def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
         """Return how far the score on noisy folds falls if the values of a column of X are shuffled.
@@ -308,6 +328,10 @@ class _ClassifierCV(BinaryClassifier):
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if given is not None:
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
+
+
+def _has_module(estimator: Any) -> bool:
+    return isinstance(estimator, (BERClassifier, AUCClassifier)) and family_of(estimator.model).to_module is not None
 
 
 def _print_progress(stage: str, done: int, total: int, seconds_left: float) -> None:

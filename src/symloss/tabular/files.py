@@ -1,22 +1,21 @@
-"""Read and write tables in CSV and Parquet files."""
+"""Read tables in CSV and Parquet files."""
 
 from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from symloss.extras import require
-from symloss.files import whole_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _PARQUET = (".parquet", ".pq")
-_TEXT = (".csv", ".tsv")
 _PYARROW = "tables", "Parquet files need pyarrow", "pyarrow.parquet"
 
 
@@ -40,37 +39,102 @@ def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
     0   01  40.0
     1   02   NaN
     """
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path} is a folder" if path.is_dir() else f"no such file: {path}")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
-    require("tables", "tables need pandas", "pandas")
+    path = _checked(path)
     frame = _read_parquet(path) if path.suffix in _PARQUET else _read_csv(path, text)
     if frame.empty:
         raise ValueError(f"{path} has no rows")
     return frame
 
 
+def read_chunks(path: str | Path, rows: int, text: Sequence[str] = ()) -> Iterator[DataFrame]:
+    r"""Yield the rows of a table in parts, all of so many rows except the last, for files larger than memory.
+
+    Parameters
+    ----------
+    path : str or Path
+        What ``read_table`` reads.
+    rows : int
+        The number of rows of a part.
+    text : sequence of str
+        Columns of a CSV file to read as text, exactly as they are written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("age\n40\n50\n60\n")
+    ...     [len(part) for part in read_chunks(Path(folder) / "data.csv", rows=2)]
+    [2, 1]
+    """
+    path, empty = _checked(path), True
+    for part in _parquet_chunks(path, rows) if path.suffix in _PARQUET else _csv_chunks(path, text, rows):
+        if len(part):
+            empty = False
+            yield part
+    if empty:
+        raise ValueError(f"{path} has no rows")
+
+
+def _checked(path: str | Path) -> Path:
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path} is a folder" if path.is_dir() else f"no such file: {path}")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty")
+    require("tables", "tables need pandas", "pandas")
+    return path
+
+
 def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
     import pandas as pd
 
-    separator = "\t" if ".tsv" in path.suffixes else ","
+    with _csv_errors(path):
+        _check_names(path)
+        return pd.read_csv(path, **_csv_options(path, text))
+
+
+def _csv_chunks(path: Path, text: Sequence[str], rows: int) -> Iterator[DataFrame]:
+    import pandas as pd
+
+    with _csv_errors(path):
+        _check_names(path)
+        parts = pd.read_csv(path, chunksize=rows, **_csv_options(path, text))
+    with parts:
+        while True:
+            with _csv_errors(path):  # not while the caller works: it changes what warnings do
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
+
+
+def _csv_options(path: Path, text: Sequence[str]) -> dict[str, Any]:
+    options = {"skipinitialspace": True, "index_col": False, "low_memory": False}
+    return {"sep": _separator(path), "dtype": dict.fromkeys(text, str), **options}
+
+
+def _separator(path: Path) -> str:
+    return "\t" if ".tsv" in path.suffixes else ","
+
+
+def _check_names(path: Path) -> None:
+    import pandas as pd
+
+    names = pd.read_csv(path, sep=_separator(path), header=None, nrows=1, dtype=str, skipinitialspace=True).iloc[0]
+    twice = sorted({str(name) for name in names[names.duplicated() & names.notna()]})
+    if twice:
+        raise ValueError(f"several columns have the name {', '.join(twice)}")
+
+
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
+    """Say of which file an error is, and what kind of file was expected."""
+    import pandas as pd
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
-            names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True).iloc[0]
-            twice = sorted({str(name) for name in names[names.duplicated() & names.notna()]})
-            if twice:
-                raise ValueError(f"several columns have the name {', '.join(twice)}")
-            return pd.read_csv(
-                path,
-                sep=separator,
-                dtype=dict.fromkeys(text, str),
-                skipinitialspace=True,
-                index_col=False,
-                low_memory=False,
-            )
+            yield
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError:
@@ -83,38 +147,36 @@ def _read_parquet(path: Path) -> DataFrame:
     import pandas as pd
 
     require(*_PYARROW)
-    try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+    with _parquet_errors(path):
+        return _with_names(pd.read_parquet(path, engine="pyarrow"))
+
+
+def _parquet_chunks(path: Path, rows: int) -> Iterator[DataFrame]:
+    require(*_PYARROW)
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    # Whole numbers stay whole in a part with missing values, as in one without.
+    whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    with _parquet_errors(path), ParquetFile(path) as file:
+        for batch in file.iter_batches(rows):
+            yield _with_names(pa.Table.from_batches([batch]).to_pandas(types_mapper=whole.get))
+
+
+def _with_names(frame: DataFrame) -> DataFrame:
+    """Return a table whose index, if it has a name, is a column, and whose names are texts."""
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     return frame.set_axis(frame.columns.map(str), axis=1)
 
 
-def write_table(frame: DataFrame, path: str | Path) -> None:
-    r"""Write a table as Parquet or CSV, depending on the suffix; if writing fails, no file is left or changed.
-
-    Examples
-    --------
-    >>> import tempfile, pandas as pd
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(pd.DataFrame({"score": [0.5]}), Path(folder) / "scores.csv")
-    ...     (Path(folder) / "scores.csv").read_text()
-    'score\n0.5\n'
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a file to write")
-    if not {*_PARQUET, *_TEXT}.intersection(path.suffixes):
-        raise ValueError(f"{path} must end in one of {', '.join((*_TEXT, *_PARQUET))}")
-    if path.suffix in _PARQUET:
-        require(*_PYARROW)
-    with whole_file(path) as temporary:
-        if path.suffix in _PARQUET:
-            frame.to_parquet(temporary, engine="pyarrow", index=False)
-        else:
-            frame.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",", lineterminator="\n")
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:

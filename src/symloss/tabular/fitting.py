@@ -56,9 +56,11 @@ def fit_table(
     pi_prime: float | None = None,
     candidates: Any = None,
     max_categories: int = 50,
+    time_limit: float | None = None,
     seed: int = 0,
     jobs: int | None = 1,
     progress: Progress | None = None,
+    notes: Sequence[str] = (),
 ) -> Fitted:
     """Fit ``AUCClassifierCV`` or ``BERClassifierCV`` to a table.
 
@@ -85,11 +87,15 @@ def fit_table(
         The candidates to choose from, as in ``AUCClassifierCV``.
     max_categories : int
         The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
+    time_limit : float, optional
+        After how many seconds no more candidates are scored.
     seed, jobs
         ``random_state`` and ``n_jobs`` of the estimator.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` whenever a candidate has been fitted: ``stage`` says what is being
         done, and ``done`` of ``total`` fits of this stage have ended.
+    notes : sequence of str
+        What was done before, such as when the table was read; it stands in the model, too.
 
     Examples
     --------
@@ -113,15 +119,26 @@ def fit_table(
     features = frame.drop(columns=[label, *drop, *([weight] if weight else [])])
     encoding = Encoding.fit(features, max_categories, rows=weights.sum())
     values = encoding.transform(features).values
-    notes = [_label_note(label, labels, is_positive, positive or unlabeled), *label_notes, *_notes(features, encoding)]
+    notes = [
+        *notes,
+        _label_note(label, labels, is_positive, positive or unlabeled),
+        *label_notes,
+        *_notes(features, encoding),
+    ]
     notes += [MARK + warning for warning in cautions(features, encoding, values, is_positive, weights)]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
     estimator = ESTIMATORS[risk](
-        candidates, pi=pi, pi_prime=pi_prime, random_state=seed, n_jobs=jobs, callback=callback
+        candidates,
+        pi=pi,
+        pi_prime=pi_prime,
+        time_limit=time_limit,
+        random_state=seed,
+        n_jobs=jobs,
+        callback=callback,
     )
     _fit(estimator, encoding, values, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    model = TableModel(estimator, encoding, label, labels, profile=Profile.of(columns, encoding, values))
+    model = TableModel(estimator, encoding, label, labels, tuple(notes), Profile.of(columns, encoding, values))
     return Fitted(model, is_positive, weights, notes, rows)
 
 

@@ -3,37 +3,87 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symloss.estimators.encoding import Encoding
-from symloss.estimators.persistence import load, read_contents, read_file, save_with
+import numpy as np
+from numpy.typing import NDArray
+
+from symloss.corruption import Contamination
+from symloss.estimators import AUCClassifier, AUCClassifierCV
+from symloss.estimators.calibration import clean_probabilities
+from symloss.estimators.encoding import Encoding, as_text
+from symloss.estimators.persistence import load as load_estimator
+from symloss.estimators.persistence import read_contents, read_file, save_with
 from symloss.tabular.differences import Profile
+from symloss.tabular.frames import as_pandas
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
     from pandas import DataFrame
+    from sklearn.pipeline import Pipeline
+    from torch import nn
 
-    from symloss.estimators.base import BinaryClassifier
+    from symloss.audit import Noise
+    from symloss.metrics import Estimate
 
-_TABLE, _FIGURE = "table.json", "scores.png"
+Array = NDArray[np.float64]
+_TABLE = "table.json"
+BLOCK = 5000  # rows that are scored together: in a block of another size, products may round otherwise
 
 
 class Predicted(NamedTuple):
-    """Scores and predicted labels of a table's rows, and for each column the number of rows with an unknown category.
+    """What a model says of the rows of a table.
+
+    Attributes
+    ----------
+    scores : array of n floats
+        A score above 0 means the positive label.
+    labels : list of n labels
+        The predicted labels, as they were in the table that was fitted.
+    unseen : dict
+        For each column of categories, the number of rows whose category the model has not seen.
+    probabilities : array of n floats or None
+        The probability that the label of a row is positive: the clean label or the given one, see ``probability_of``.
+    probability_of : {"clean", "given"} or None
+        ``"clean"`` if pi and pi' are known or estimated: then it is the probability of the true label. Otherwise it is
+        that of the label that the row would be given, right or wrong. None if the model has no probabilities.
+    rows : Index or None
+        The index of the rows.
 
     Examples
     --------
-    >>> Predicted([0.5], ["yes"], {}).labels
-    ['yes']
+    >>> Predicted([0.5], ["yes"], {}, [0.9], "clean").table
+       score prediction  clean_probability
+    0    0.5        yes                0.9
     """
 
     scores: Any
     labels: list[Any]
     unseen: dict[str, int]
+    probabilities: Any = None
+    probability_of: str | None = None
+    rows: Any = None
+
+    @property
+    def table(self) -> DataFrame:
+        """The predictions as a data frame, which is what ``symloss predict`` writes."""
+        import pandas as pd
+
+        columns = {"score": self.scores, "prediction": self.labels}
+        if self.probability_of is not None:
+            columns[f"{self.probability_of}_probability"] = self.probabilities
+        return pd.DataFrame(columns, index=self.rows)
 
 
-class TableModel(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class TableModel:
     """A fitted estimator, the encoding that turns a table into its features, the label's column and its two values.
+
+    ``symloss.tabular.fit`` and ``symloss.tabular.load`` return it.
 
     Parameters
     ----------
@@ -45,45 +95,129 @@ class TableModel(NamedTuple):
         The column of labels.
     labels : tuple of two values
         The negative label and the positive label.
+    notes : tuple of str
+        What was done with the table that was fitted, in sentences.
     profile : Profile, optional
         What the table that was fitted looked like, to tell how others differ from it.
 
     Examples
     --------
     >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0]})
-    >>> classifier = sl.BERClassifier(threshold=40.0).fit(frame, [0, 0, 1, 1])
-    >>> TableModel(classifier, Encoding.fit(frame), "churn", ("no", "yes")).predict(frame).labels[0]
-    'no'
+    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0] * 5, "churn": ["no", "no", "yes", "yes"] * 5})
+    >>> model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model
+    <TableModel: churn, 'yes' or 'no', from 1 column; AUC on the labels given 1.000, cross-validated>
+    >>> model.predict(pd.DataFrame({"age": [25, 55]})).labels
+    ['no', 'yes']
     """
 
-    estimator: BinaryClassifier
+    estimator: Any
     encoding: Encoding
     label: str
     labels: tuple[Any, Any]
+    notes: tuple[str, ...] = ()
     profile: Profile | None = None
 
-    def predict(self, frame: DataFrame) -> Predicted:
-        """Return the scores and the labels of the rows; a score above 0 means the positive label."""
-        import pandas as pd
+    def __repr__(self) -> str:
+        """Return what is predicted, from how many columns, and how well."""
+        negative, positive = map(as_text, self.labels)
+        count = len(self.encoding.columns)
+        score = self.corrupted_score
+        quality = "" if score is None else f"; {self.score_name} on the labels given {score:.3f}, cross-validated"
+        of = f"{count} column" + "s" * (count != 1)
+        return f"<TableModel: {self.label}, {positive!r} or {negative!r}, from {of}{quality}>"
 
-        values, unseen = self.encoding.transform(frame)
-        features = pd.DataFrame(values, columns=self.encoding.features)
-        scores = self.estimator.decision_function(features)
-        return Predicted(scores, [self.labels[int(score > 0)] for score in scores], unseen)
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a table must have to be predicted; others are ignored."""
+        return [column.name for column in self.encoding.columns]
 
-    def save(self, folder: Path, figure: bytes) -> list[Path]:
-        """Write the model and a figure (PNG) into a folder, and return the paths of all files in it."""
-        table = {"label": self.label, "labels": list(self.labels), "encoding": self.encoding.to_json()}
+    @property
+    def score_name(self) -> str:
+        """What ``score`` and ``corrupted_score`` are: "AUC" or "balanced accuracy"."""
+        return "AUC" if isinstance(self.estimator, (AUCClassifier, AUCClassifierCV)) else "balanced accuracy"
+
+    @property
+    def corrupted_score(self) -> float | None:
+        """The cross-validated score on the labels given, which may be corrupted."""
+        found = getattr(self.estimator, "corrupted_score_", None)
+        return None if found is None else float(found)
+
+    @property
+    def clean_score(self) -> Estimate | None:
+        """The score on clean labels, estimated, with its interval; None unless pi and pi' were given."""
+        return getattr(self.estimator, "clean_score_", None)
+
+    @property
+    def noise(self) -> Noise | None:
+        """How noisy the labels are, estimated; None where it cannot be told."""
+        return getattr(self.estimator, "noise_", None)
+
+    @property
+    def rates(self) -> Contamination | None:
+        """The rates pi and pi' of the labels: those that were given, else those that were estimated, else None."""
+        pi, pi_prime = (getattr(self.estimator, name, None) for name in ("pi", "pi_prime"))
+        if pi is not None and pi_prime is not None:
+            return Contamination(float(pi), float(pi_prime))
+        if self.noise is None or self.noise.pi is None or self.noise.pi_prime is None:
+            return None
+        return Contamination(self.noise.pi, self.noise.pi_prime)
+
+    @property
+    def probability_of(self) -> str | None:
+        """Of which label ``predict`` gives a probability: "clean" if the rates are known, "given", or None."""
+        if not hasattr(self.estimator, "calibration_"):  # a single estimator, or saved by a version without it
+            return None
+        return "given" if self.rates is None else "clean"
+
+    def predict(self, frame: Any, threshold: float = 0.0) -> Predicted:
+        """Return scores, labels and probabilities of the rows of a data frame; a score above the threshold is positive.
+
+        The frame is one of pandas or polars, with the columns of the fit, in any order. Other columns are ignored.
+        """
+        frame = as_pandas(frame)
+        values, unseen = self._encoded(frame)
+        blocks = [self._scores(values[start : start + BLOCK]) for start in range(0, len(values), BLOCK)]
+        scores = np.concatenate([np.empty(0), *blocks])
+        labels = [self.labels[int(score > threshold)] for score in scores]
+        return Predicted(scores, labels, unseen, self._probabilities(scores), self.probability_of, frame.index)
+
+    def score(self, frame: Any) -> float:
+        """Return the AUC or the balanced accuracy on a data frame that holds the label's column, too."""
+        frame = as_pandas(frame)
+        if self.label not in frame.columns:
+            raise ValueError(f"no column {self.label!r} (the label) to compare predictions with")
+        negative, positive = map(as_text, self.labels)
+        given = np.array([as_text(value).strip() for value in frame[self.label]])
+        unknown = sorted(set(given.tolist()) - {negative, positive})
+        if unknown:
+            shown = ", ".join(map(repr, unknown[:5]))
+            raise ValueError(f"column {self.label!r} must hold the labels {negative!r} and {positive!r}, got {shown}")
+        features = self._features(self._encoded(frame).values)
+        return float(self.estimator.score(features, (given == positive).astype(np.int64)))
+
+    def save(self, folder: str | Path, further: Mapping[str, bytes] | None = None) -> list[Path]:
+        """Write the model into a folder, and further files by their names; return the paths of all files in it.
+
+        No pickle is written. A folder that holds a saved model and nothing else is replaced; any other folder that is
+        not empty is refused.
+        """
+        folder = Path(folder)
+        table: dict[str, Any] = {
+            "label": self.label,
+            "labels": list(self.labels),
+            "encoding": self.encoding.to_json(),
+            "notes": list(self.notes),
+        }
         if self.profile is not None:
             table["profile"] = self.profile.to_json()
-        further = {_TABLE: json.dumps(table, indent=1).encode(), _FIGURE: figure}
-        save_with(self.estimator, folder, further)
+        save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode(), **(further or {})})
         return sorted(folder.iterdir())
 
     @classmethod
-    def load(cls, folder: Path) -> TableModel:
+    def load(cls, folder: str | Path) -> TableModel:
         """Return the model that ``symloss fit`` or ``save`` has written into a folder."""
+        folder = Path(folder)
         contents = read_contents(folder)
         if _TABLE not in contents["files"]:
             raise ValueError(f"{folder} holds an estimator without the columns of a table: symloss fit writes both")
@@ -92,7 +226,84 @@ class TableModel(NamedTuple):
             encoding = Encoding.from_json(table["encoding"])
             negative, positive = table["labels"]
             label = str(table["label"])
+            notes = tuple(str(note) for note in table.get("notes", ()))  # earlier versions wrote none
             profile = Profile.from_json(table["profile"]) if "profile" in table else None  # earlier versions kept none
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
-        return cls(load(folder), encoding, label, (negative, positive), profile=profile)
+        return cls(load_estimator(folder), encoding, label, (negative, positive), notes, profile)
+
+    def to_sklearn(self) -> Pipeline:
+        """Return a fitted scikit-learn ``Pipeline`` of encoder and estimator, which takes a raw data frame.
+
+        It has ``predict``, which returns labels as they were in the table, ``decision_function`` and, as the CV forms
+        do, ``predict_proba`` of the labels given. Its classes are symloss's: where it is loaded, symloss is needed.
+        """
+        from symloss.tabular.exporting import pipeline_of
+
+        return pipeline_of(self.encoding, self.estimator, self.labels)
+
+    def to_module(self) -> nn.Module:
+        """Return a torch module whose ``forward`` gives the scores of encoded rows, to export to ONNX, for example.
+
+        It takes the features in the order of ``encoding.features``, which ``encoding.transform(frame).values`` returns.
+        """
+        found: nn.Module = self.estimator.to_module()
+        return found
+
+    def to_onnx(self) -> ModelProto:
+        """Return the whole model as an ONNX graph: it takes the columns, and returns scores, probabilities and labels.
+
+        Each column is an input of shape (n, 1): numbers as float64, NaN where they are missing; texts as strings, ""
+        where they are missing. Outputs are ``score``, ``clean_probability`` or ``given_probability``, and ``label``, a
+        text. Candidates of your own that are not symloss's, and columns that are neither numbers nor one-hot encoded,
+        cannot be exported.
+        """
+        from symloss.tabular.onnx_graph import onnx_model
+
+        return onnx_model(self)
+
+    def _encoded(self, frame: DataFrame) -> Any:
+        missing = [name for name in self.columns if name not in frame.columns]
+        near = {name: _near(name, list(map(str, frame.columns))) for name in missing}
+        hints = ", ".join(f"{found[0]!r} for {name!r}" for name, found in near.items() if found)
+        if hints:
+            raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}; did you mean {hints}?")
+        return self.encoding.transform(frame)
+
+    def _features(self, values: Array) -> DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(values, columns=self.encoding.features)
+
+    def _scores(self, values: Array) -> Array:
+        return np.asarray(self.estimator.decision_function(self._features(values)))
+
+    def _probabilities(self, scores: Array) -> Array | None:
+        if self.probability_of is None:
+            return None
+        observed: Array = self.estimator.calibration_.probabilities(scores)
+        if self.rates is None:
+            return observed
+        return clean_probabilities(observed, self.estimator.share_labeled_positive_, *self.rates)
+
+
+def load(folder: str | Path) -> TableModel:
+    """Return the model that ``symloss fit``, or ``save`` of a ``TableModel``, has written into a folder.
+
+    Nothing in the folder can make this function run code, see ``symloss.estimators.load``.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, symloss as sl
+    >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
+    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     _ = model.save(parent + "/model")
+    ...     sl.tabular.load(parent + "/model").predict(frame).labels[0]
+    'no'
+    """
+    return TableModel.load(folder)
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    return [other for other in known if other.lower().strip() == name.lower()] or get_close_matches(name, known, n=1)

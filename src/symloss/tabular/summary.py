@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symloss.estimators import AUCClassifierCV
 from symloss.tabular.cautions import MARK
 from symloss.tabular.fitting import Fitted
@@ -29,6 +31,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     estimator, results = model.estimator, model.estimator.cv_results_
     members = {member.name: member for member in estimator.members_}
     clean = getattr(estimator, "clean_score_", None)
+    scored = ~np.isnan(results["mean_test_score"])  # with a time limit, there may be no time for some
+    untried = [name for name, was_scored in zip(results["candidate"], scored, strict=True) if not was_scored]
     return {
         "score": "AUC" if isinstance(estimator, AUCClassifierCV) else "balanced accuracy",
         "rows": len(fitted.positive),
@@ -46,7 +50,9 @@ def summary(fitted: Fitted) -> dict[str, Any]:
             for name, mean, sd in zip(
                 results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
             )
+            if name not in untried
         ],
+        "untried": untried,
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
@@ -85,6 +91,8 @@ def print_summary(fitted: Fitted, console: Console) -> None:
         weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
+    if found["untried"]:
+        console.print(f"candidates that there was no time for: {len(found['untried'])}", highlight=False)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)

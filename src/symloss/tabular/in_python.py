@@ -1,0 +1,96 @@
+"""What ``symloss fit`` does, in Python: from a table as it is to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symloss.estimators.encoding import as_text
+from symloss.tabular.fitting import Progress, fit_table
+from symloss.tabular.frames import table_of
+from symloss.tabular.model import TableModel
+
+
+def fit(
+    data: Any,
+    label: str,
+    *,
+    risk: str = "auc",
+    positive: Any = None,
+    drop: str | Sequence[str] = (),
+    weight: str | None = None,
+    pi: float | None = None,
+    pi_prime: float | None = None,
+    candidates: Any = None,
+    max_categories: int = 50,
+    time_limit: float | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = 1,
+    progress: Progress | None = None,
+) -> TableModel:
+    """Fit a model to a table as it is, with labels that may be corrupted: what ``symloss fit`` does and saves.
+
+    Parameters
+    ----------
+    data : pandas or polars DataFrame, str or Path
+        The table, or the path of a file that ``symloss fit`` reads. Numbers are taken as they are, texts are one-hot
+        encoded; ``notes`` of the model say what was done with each column. From a CSV file, labels are read as text.
+    label : str
+        The column of labels, of two distinct values.
+    risk : {"auc", "ber"}
+        The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
+    positive : optional
+        The positive label; by default the larger of the two.
+    drop : str or sequence of str
+        Columns that are not used as features.
+    weight : str, optional
+        A column of weights; a row of weight k counts as k repetitions.
+    pi, pi_prime : float, optional
+        The share of clean positives among the rows labeled positive (``pi``) and among those labeled negative
+        (``pi_prime``). With both, the score on clean labels is estimated.
+    candidates : list of (name, estimator), optional
+        The candidates to choose from, as in ``AUCClassifierCV``.
+    max_categories : int
+        The largest number of distinct texts that a column may have.
+    time_limit : float, optional
+        After how many seconds no more candidates are scored, as in ``AUCClassifierCV``.
+    random_state, n_jobs
+        The seed of all random numbers, and how many fits run at a time.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` whenever a candidate has been fitted.
+
+    Returns
+    -------
+    TableModel
+        The model, with ``predict``, ``score``, ``notes`` and ``save``.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, symloss as sl
+    >>> generator = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"age": generator.integers(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
+    >>> frame["churn"] = np.where((frame["age"] > 50) ^ (generator.random(200) < 0.2), "yes", "no")
+    >>> model = fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model.predict(pd.DataFrame({"plan": ["a", "b"], "age": [20, 75]})).labels
+    ['no', 'yes']
+    >>> print(model.notes[1])
+    200 rows, 2 columns as 3 features
+    """
+    fitted = fit_table(
+        table_of(data, text=[label]),
+        label,
+        risk=risk,
+        positive=None if positive is None else as_text(positive),
+        drop=[drop] if isinstance(drop, str) else list(drop),
+        weight=weight,
+        pi=pi,
+        pi_prime=pi_prime,
+        candidates=candidates,
+        max_categories=max_categories,
+        time_limit=time_limit,
+        seed=random_state,
+        jobs=n_jobs,
+        progress=progress,
+    )
+    model: TableModel = fitted.model
+    return model
