@@ -197,6 +197,7 @@ ORDER = [
     "estimators",
     "datasets",
     "drawing",
+    "pages",
     "tabular",
     "paper",
     "report",
