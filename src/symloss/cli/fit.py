@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from symloss.cli.application import Json
-from symloss.cli.arguments import listed
+from symloss.cli.arguments import command_line, listed
 from symloss.cli.terminal import fit_progress, new_console
 from symloss.extras import require
 
@@ -27,6 +27,10 @@ def fit(
     ] = "auc",
     positive: Annotated[
         str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
@@ -45,6 +49,9 @@ def fit(
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
 
+    The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, all rows with
+    the quality of their labels, the worst first.
+
     Columns of text are one-hot encoded. Models are chosen on the labels given, without knowledge of the noise. If
     --pi and --pi-prime are given, the score on clean labels is estimated too.
 
@@ -52,26 +59,33 @@ def fit(
     """
     from symloss.estimators.persistence import check_replaceable
     from symloss.tabular import fit_table, read_table
-    from symloss.tabular.figures import scores_png
+    from symloss.tabular.documents import add_documents
+    from symloss.tabular.labels import check_ids
+    from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
     check_replaceable(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
-    dropped = [name for names in drop or () for name in listed(names)]
+    kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
     require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
-    frame = read_table(data, text=[label])
+    frame = read_table(data, text=[label, *kept])
+    check_ids(frame, kept)
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
+            frame, label, risk=risk, positive=positive, drop=[*kept, *dropped], weight=weight, pi=pi, pi_prime=pi_prime,
             max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
         )  # fmt: skip
-    written = fitted.model.save(out, scores_png(fitted))
+    fitted.model.save(out)  # first of all: whatever happens to the page, the model is not lost
+    for trouble in add_documents(fitted, frame, out, About(data.name, command_line(), kept)):
+        print("symloss: warning:", " ".join(trouble.split()), file=sys.stderr)
+    written = sorted(out.iterdir())
     if as_json:
         print(json.dumps(summary(fitted) | {"files": [str(path) for path in written]}, indent=2))
         return
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
+    print(f"to look at: {out / 'report.html'}")
     print(f"to predict: symloss predict {out} DATA")
 
 
@@ -85,24 +99,46 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
     ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Predict positive above this score.", metavar="VALUE", show_default="0")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Predict this share of the rows positive.", min=0, max=1, metavar="SHARE")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="Predict so many rows positive: the largest scores.", min=0, metavar="K")
+    ] = None,
+    cost_false_positive: Annotated[
+        float | None, typer.Option(help="What it costs to predict a true negative positive.", show_default="1")
+    ] = None,
+    cost_false_negative: Annotated[
+        float | None, typer.Option(help="What it costs to predict a true positive negative.", show_default="1")
+    ] = None,
 ) -> None:
     """Predict the score and the label of each row of a table; a score above 0 means the positive label.
+
+    Another threshold than 0 can be given itself, as a share or a number of the rows of this table, or by what the two
+    kinds of errors cost. The last needs the rates of wrong labels: given to the fit, or estimated by it.
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
     from symloss.tabular import TableModel, read_table, write_table
     from symloss.tabular.predicting import prediction_notes, predictions
+    from symloss.tabular.thresholds import Asked, chosen_threshold
 
+    asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)
+    asked.check()
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     fitted = TableModel.load(model)
     frame = read_table(data, text=[*fitted.encoding.categorical, *([id_column] if id_column else [])])
-    predicted = predictions(fitted, frame, id_column)
+    chosen, reason = chosen_threshold(asked, fitted.estimator, lambda: fitted.predict(frame).scores)
+    predicted = predictions(fitted, frame, id_column, chosen)
     if out is None:
         predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
         write_table(predicted.table, out)
-    for note in prediction_notes(fitted, frame, predicted, id_column):
+    for note in (*prediction_notes(fitted, frame, predicted, id_column), *reason):
         print(note, file=sys.stderr)
     if out is not None:
         print(f"wrote {out}", file=sys.stderr)

@@ -23,13 +23,13 @@ ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
 class Fitted(NamedTuple):
-    """A model, the labels and weights that it was fitted to, and notes that say what was done.
+    """A model, the labels, weights and rows of the table that it was fitted to, and notes that say what was done.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0] * 5, "y": ["no", "no", "yes", "yes"] * 5})
-    >>> Fitted(None, frame["y"] == "yes", np.ones(20), ["20 rows"]).notes
+    >>> Fitted(None, frame["y"] == "yes", np.ones(20), ["20 rows"], np.arange(20)).notes
     ['20 rows']
     """
 
@@ -37,6 +37,7 @@ class Fitted(NamedTuple):
     positive: NDArray[np.bool_]
     weight: Array
     notes: list[str]
+    rows: NDArray[np.intp]  # their places in the table
 
 
 def fit_table(
@@ -111,7 +112,7 @@ def fit_table(
     )
     _fit(estimator, encoding, features, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes)
+    return Fitted(TableModel(estimator, encoding, label, labels), is_positive, weights, notes, np.arange(len(frame)))
 
 
 def _fit(estimator: Any, encoding: Encoding, frame: DataFrame, positive: NDArray[np.bool_], weight: Any) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from symloss.estimators.base import BinaryClassifier
 
-_TABLE, _FIGURE = "table.json", "scores.png"
+_TABLE = "table.json"
 
 
 class Predicted(NamedTuple):
@@ -68,11 +68,10 @@ class TableModel(NamedTuple):
         scores = self.estimator.decision_function(features)
         return Predicted(scores, [self.labels[int(score > 0)] for score in scores], unseen)
 
-    def save(self, folder: Path, figure: bytes) -> list[Path]:
-        """Write the model and a figure (PNG) into a folder, and return the paths of all files in it."""
+    def save(self, folder: Path) -> list[Path]:
+        """Write the model into a folder, and return the paths of all files in it."""
         table = {"label": self.label, "labels": list(self.labels), "encoding": self.encoding.to_json()}
-        further = {_TABLE: json.dumps(table, indent=1).encode(), _FIGURE: figure}
-        save_with(self.estimator, folder, further)
+        save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode()})
         return sorted(folder.iterdir())
 
     @classmethod

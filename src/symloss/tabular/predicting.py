@@ -25,8 +25,12 @@ class PredictionTable(NamedTuple):
     unseen: dict[str, int]
 
 
-def predictions(model: TableModel, frame: DataFrame, id_column: str | None = None) -> PredictionTable:
+def predictions(
+    model: TableModel, frame: DataFrame, id_column: str | None = None, threshold: float = 0.0
+) -> PredictionTable:
     """Return the score and the predicted label of every row, next to the column ``id_column`` if it is given.
+
+    Scores above the threshold are predicted positive.
 
     Examples
     --------
@@ -51,7 +55,8 @@ def predictions(model: TableModel, frame: DataFrame, id_column: str | None = Non
             raise ValueError(f"a column of predictions already has the name {id_column!r}; rename the column to keep")
         columns[id_column] = frame[id_column]
     predicted = model.predict(frame)
-    table = pd.DataFrame({**columns, "score": predicted.scores, "prediction": predicted.labels}, index=frame.index)
+    labels = [model.labels[int(score > threshold)] for score in predicted.scores]
+    table = pd.DataFrame({**columns, "score": predicted.scores, "prediction": labels}, index=frame.index)
     return PredictionTable(table, predicted.unseen)
 
 
@@ -70,7 +75,7 @@ def prediction_notes(
     >>> prediction_notes(model, frame, PredictionTable(table, {}))
     ["2 rows: 1 predicted 'yes', 1 'no'", 'columns ignored: who']
     """
-    positive = int((predicted.table["score"] > 0).sum())
+    positive = int((predicted.table["prediction"] == model.labels[1]).sum())
     negative_label, positive_label = map(as_text, model.labels)
     notes = [f"{len(frame)} rows: {positive} predicted {positive_label!r}, {len(frame) - positive} {negative_label!r}"]
     known = {column.name for column in model.encoding.columns} | {id_column}
