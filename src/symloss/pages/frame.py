@@ -77,7 +77,7 @@ def framed(
     """
     if len({section.id for section in sections}) < len(sections):
         raise ValueError(f"sections need ids of their own, got {', '.join(section.id for section in sections)}")
-    return _TEMPLATES.render(
+    page = _TEMPLATES.render(
         "page.html.j2",
         title=title,
         lead=lead,
@@ -86,3 +86,4 @@ def framed(
         style=[_TEMPLATES.source("page.css"), *style, *(section.style for section in sections)],
         scripts=[text for text in (*scripts, *(section.script for section in sections)) if text],
     )
+    return str(page)

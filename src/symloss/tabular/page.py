@@ -89,7 +89,7 @@ def fit_page(fitted: Fitted, frame: DataFrame, importances: Sequence[Importance]
         about,
         [
             _short(fitted, frame, found, importances, about),
-            _labels(fitted, frame, found, [each.column for each in importances], about),
+            _labels(fitted, frame, found, importances, about),
             _ranking(fitted, found),
             _columns(fitted, importances),
             _thresholds(fitted, found),
@@ -111,14 +111,13 @@ def audit_page(fitted: Fitted, frame: DataFrame, about: About) -> str:
     True
     """
     found = findings(fitted)
-    columns = [column.name for column in fitted.model.encoding.columns]
     return _framed(
         f"The labels of {shown(fitted.model.label)}",
         fitted,
         about,
         [
             _short(fitted, frame, found, (), about),
-            _labels(fitted, frame, found, columns, about),
+            _labels(fitted, frame, found, (), about),
             _ranking(fitted, found),
             _made(fitted, about),
         ],
@@ -184,37 +183,43 @@ def _short(
     return Section("short", "In short", html)
 
 
-def _labels(fitted: Fitted, frame: DataFrame, found: Findings, columns: Sequence[str], about: About) -> Section:
-    worst = label_table(fitted, frame, about.ids).head(SUSPICIOUS)
-    columns = [name for name in columns if name not in about.ids]
+def _labels(
+    fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance], about: About
+) -> Section:
+    worst = label_table(fitted, frame, about.ids).dropna(subset="label_quality").head(SUSPICIOUS)
+    columns = [each.column for each in importances] or [column.name for column in fitted.model.encoding.columns]
     lines = [
         (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
         for line in worst.to_dict(orient="records")
     ]
-    noise = found.noise
-    rates = found.rates
-    bars = [
-        Bar(f"labeled {positive!r}", kind, None if rates is None else wrong, low, high)
-        for positive, kind, wrong, low, high in (
-            (_labels_of(fitted)[1], "positive", 1 - rates.pi if rates else 0.0, 1 - noise.pi_high, 1 - noise.pi_low),
-            (_labels_of(fitted)[0], "negative", rates.pi_prime if rates else 0.0, noise.pi_prime_low,
-             noise.pi_prime_high),
-        )
-    ]  # fmt: skip
-    if found.rates_given:
-        bars = [bar._replace(low=bar.wrong or 0.0, high=bar.wrong or 0.0) for bar in bars]
     html = _render(
         "labels.html.j2",
         fitted,
         found,
         words=noise_in_words(found, _labels_of(fitted)),
-        picture=noise_picture(bars),
+        picture=noise_picture(_bars(fitted, found)),
         ids=about.ids,
         columns=columns[:_COLUMNS],
         left_out=max(0, len(columns) - _COLUMNS),
+        by_importance=bool(importances),
         lines=lines,
     )
     return Section("labels", "The labels", html)
+
+
+def _bars(fitted: Fitted, found: Findings) -> list[Bar]:
+    """Return the share of wrong labels of either kind, with its interval or bounds."""
+    noise, rates = found.noise, found.rates
+    negative, positive = (f"labeled '{shown(label, 40)}'" for label in fitted.model.labels)
+    if rates is None:
+        return [Bar(positive, None, 0.0, 1 - noise.pi_low), Bar(negative, None, 0.0, noise.pi_prime_high)]
+    wrong = (1 - rates.pi, rates.pi_prime)
+    if found.rates_given:
+        return [Bar(label, share, share, share) for label, share in zip((positive, negative), wrong, strict=True)]
+    return [
+        Bar(positive, wrong[0], 1 - noise.pi_high, 1 - noise.pi_low),
+        Bar(negative, wrong[1], noise.pi_prime_low, noise.pi_prime_high),
+    ]
 
 
 def _ranking(fitted: Fitted, found: Findings) -> Section:

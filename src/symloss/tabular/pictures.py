@@ -119,12 +119,11 @@ class Bar(NamedTuple):
 
     Examples
     --------
-    >>> Bar("yes", "positive", None, 0.0, 0.3).high
+    >>> Bar("yes", None, 0.0, 0.3).high
     0.3
     """
 
     label: str
-    kind: str
     wrong: float | None
     low: float
     high: float
@@ -135,7 +134,7 @@ def noise_picture(bars: Sequence[Bar]) -> Markup:
 
     Examples
     --------
-    >>> noise_picture([Bar("yes", "positive", 0.1, 0.05, 0.2)]).count('class="wrong')
+    >>> noise_picture([Bar("yes", 0.1, 0.05, 0.2)]).count('class="wrong')
     1
     """
     axes = _Axes((0.0, 1.0), (0.0, 1.0), left=10.0, right=350.0)
