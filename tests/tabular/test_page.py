@@ -46,8 +46,10 @@ def page_of(frame, label="churn", drop=(), about=None, **options):
 @pytest.fixture(scope="module")
 def page():
     frame, _ = noisy()
-    about = About("data.csv", "symloss fit data.csv --label churn --id who --out model", ["who"], ["Mind the gap."])
-    return page_of(frame, drop=["who"], about=about)
+    about = About("data.csv", "symloss fit data.csv --label churn --id who --out model", ["who"])
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    fitted.notes.append("warning: Mind the gap.")
+    return fit_page(fitted, frame, column_importance(fitted, frame), about)
 
 
 class Structure(HTMLParser):
@@ -99,7 +101,8 @@ def test_the_page_has_what_a_colleague_needs(page):
     for part in (
         "1,200 rows of data.csv:", "The 20 most suspicious labels", "AUC", "balanced accuracy", "on true labels",
         "labels given true labels, estimated chance", "Which columns matter", "one-hot encoded: plan (2 categories)",
-        "--cost-false-negative 5", "--share 0.4", "--top-k 100", "symloss fit data.csv --label churn --id who --out model",
+        "--cost-false-negative 5", "--share 0.4", "--top-k 100",
+        "symloss fit data.csv --label churn --id who --out model",
         "Which models were tried", "linear", "1.00",
     ):  # fmt: skip
         assert part in text, part
@@ -147,7 +150,7 @@ def test_names_labels_and_values_cannot_break_the_page():
     frame["churn"] = np.where(frame["churn"] == "yes", HOSTILE, "$10% - $20%\x00\u202e")
     frame[HOSTILE] = np.where(frame["signal"] > 0, "<b>{{ 7 * 7 }}</b>", "'\"&amp;")
     frame = frame.rename(columns={"churn": f"label {HOSTILE}"})
-    about = About(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE])
+    about = About(HOSTILE, HOSTILE, [HOSTILE])
     for drop in (["who"], ["who", HOSTILE]):
         page = page_of(frame, f"label {HOSTILE}", drop, about)
         found = Structure(page)

@@ -29,6 +29,7 @@ _COLUMNS = 10  # of a suspicious row that are shown: the most important ones
 _LONGEST = 80  # of a value that is shown
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_WARNING = "warning: "  # how a note begins that should be seen first
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -43,8 +44,6 @@ class About(NamedTuple):
         The command that made the page; empty if there was none.
     ids : sequence of str
         Columns that tell rows apart.
-    warnings : sequence of str
-        What a colleague should know first.
 
     Examples
     --------
@@ -55,7 +54,6 @@ class About(NamedTuple):
     source: str
     command: str = ""
     ids: Sequence[str] = ()
-    warnings: Sequence[str] = ()
 
 
 def fit_page(fitted: Fitted, frame: DataFrame, importances: Sequence[Importance], about: About) -> str:
@@ -88,7 +86,7 @@ def fit_page(fitted: Fitted, frame: DataFrame, importances: Sequence[Importance]
         fitted,
         about,
         [
-            _short(fitted, frame, found, importances, about),
+            _short(fitted, frame, found, importances),
             _labels(fitted, frame, found, importances, about),
             _ranking(fitted, found),
             _columns(fitted, importances),
@@ -116,7 +114,7 @@ def audit_page(fitted: Fitted, frame: DataFrame, about: About) -> str:
         fitted,
         about,
         [
-            _short(fitted, frame, found, (), about),
+            _short(fitted, frame, found, ()),
             _labels(fitted, frame, found, (), about),
             _ranking(fitted, found),
             _made(fitted, about),
@@ -152,6 +150,10 @@ def _framed(title: str, fitted: Fitted, about: About, sections: Sequence[Section
     return framed(title, sections, lead, footer, style=[TEMPLATES.source("report.css")])
 
 
+def _warnings(fitted: Fitted) -> list[str]:
+    return [note.removeprefix(_WARNING) for note in fitted.notes if note.startswith(_WARNING)]
+
+
 def _labels_of(fitted: Fitted) -> tuple[str, str]:
     negative, positive = map(shown, fitted.model.labels)
     return negative, positive
@@ -166,16 +168,14 @@ def _render(template: str, fitted: Fitted, found: Findings | None = None, **valu
     )  # fmt: skip
 
 
-def _short(
-    fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance], about: About
-) -> Section:
+def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance]) -> Section:
     worst = label_table(fitted, frame)
     suspicious = int((worst["label_quality"] < 0.5).sum())
     html = _render(
         "short.html.j2",
         fitted,
         found,
-        warnings=[*about.warnings, *found.warnings],
+        warnings=[*_warnings(fitted), *found.warnings],
         suspicious=suspicious,
         first_rows=worst["row"].head(min(3, suspicious)).tolist(),
         best=importances[0] if importances and importances[0].fall > 0 else None,
@@ -245,8 +245,7 @@ def _columns(fitted: Fitted, importances: Sequence[Importance]) -> Section:
         importances=importances,
         most=most if most > 0 else 1.0,
         score=summary(fitted)["score"],
-        notes=fitted.notes,
-        dropped=fitted.model.encoding.dropped,
+        notes=[note for note in fitted.notes if not note.startswith(_WARNING)],
     )
     return Section("columns", "The columns", html)
 
