@@ -93,10 +93,10 @@ def noise_in_words(found: Findings, labels: tuple[str, str]) -> list[str]:
     >>> import pandas as pd, symloss as sl
     >>> from symloss.tabular import fit_table
     >>> from symloss.tabular.findings import findings
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())], pi=0.9, pi_prime=0.2)
-    >>> noise_in_words(findings(fitted), ("no", "yes"))[0]
-    "As you said, 10% of the labels 'yes' and 20% of the labels 'no' are wrong: 15% of all labels."
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": list("nnnnnnnnnY" * 2 + "YYYYYYYYYn" * 2)})
+    >>> fitted = fit_table(frame, "y", positive="Y", candidates=[("linear", sl.AUCClassifier())], pi=0.9, pi_prime=0.1)
+    >>> noise_in_words(findings(fitted), ("n", "Y"))[0]
+    "As you said, 10% of the labels 'Y' and 10% of the labels 'n' are wrong: 10% of all labels."
     """
     negative, positive = map(repr, labels)
     noise, wrong = found.noise, found.wrong_share
