@@ -175,6 +175,15 @@ def test_a_table_without_signal_says_so():
     assert "relies on most" not in text
 
 
+def test_a_little_signal_may_be_chance():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"x": x, "y": np.where(x + 3 * rng.logistic(size=300) > 0, "b", "a")})
+    text = text_of(page_of(frame, "y"))
+    assert "Is there signal? A little The columns tell the labels apart" in text
+    assert "by chance it can be as much as this" in text
+
+
 def test_given_rates_are_used_and_unknown_ones_are_bounded():
     frame, _ = noisy(150, rate=0.1)
     text = text_of(page_of(frame, drop=["who"], pi=0.9, pi_prime=0.1))

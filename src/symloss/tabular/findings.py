@@ -89,6 +89,11 @@ class Findings(NamedTuple):
         return Estimate(share * (1 - self.rates.pi) + (1 - share) * self.rates.pi_prime, low, high, noise.level)
 
     @property
+    def has_little_signal(self) -> bool:
+        """Whether there is so little signal that it can be chance, since the best of several models was chosen."""
+        return 0.5 < self.auc.low < 0.55
+
+    @property
     def has_signal(self) -> bool:
         """Whether the scores tell the labels apart, beyond what chance could do."""
         return self.auc.low > 0.5
