@@ -12,6 +12,7 @@ import typer
 from symloss.cli.application import Json
 from symloss.cli.arguments import command_line, listed
 from symloss.cli.terminal import fit_progress, new_console
+from symloss.cli.thresholds import CostFalseNegative, CostFalsePositive, Share, Threshold, TopK
 from symloss.extras import require
 
 _NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
@@ -99,21 +100,11 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Predict positive above this score.", metavar="VALUE", show_default="0")
-    ] = None,
-    share: Annotated[
-        float | None, typer.Option(help="Predict this share of the rows positive.", min=0, max=1, metavar="SHARE")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(help="Predict so many rows positive: the largest scores.", min=0, metavar="K")
-    ] = None,
-    cost_false_positive: Annotated[
-        float | None, typer.Option(help="What it costs to predict a true negative positive.", show_default="1")
-    ] = None,
-    cost_false_negative: Annotated[
-        float | None, typer.Option(help="What it costs to predict a true positive negative.", show_default="1")
-    ] = None,
+    threshold: Threshold = None,
+    share: Share = None,
+    top_k: TopK = None,
+    cost_false_positive: CostFalsePositive = None,
+    cost_false_negative: CostFalseNegative = None,
 ) -> None:
     """Predict the score and the label of each row of a table; a score above 0 means the positive label.
 
