@@ -22,16 +22,16 @@ def fit(
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
     label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
     out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
+    ] = None,
     risk: Annotated[
         str,
         typer.Option("--risk", "--objective", help="auc: rank rows well; ber: classify them well.", metavar="auc|ber"),
     ] = "auc",
     positive: Annotated[
         str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
-    ] = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
