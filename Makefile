@@ -64,7 +64,7 @@ test-processors: $(VENV)/.test
 	  --ignore=tests/estimators/test_scikit_learn.py
 
 test-pages: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m browser tests/report
+	$(BIN)/python -m pytest -q -m browser tests/report tests/tabular
 
 test-clusters: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m cluster tests/machines

@@ -201,6 +201,7 @@ ORDER = [
     "estimators",
     "datasets",
     "drawing",
+    "pages",
     "tabular",
     "paper",
     "report",

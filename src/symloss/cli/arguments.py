@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+
 from symloss.functional import RISKS
 from symloss.losses import Loss, get_loss
 from symloss.losses.importing import import_named
@@ -13,6 +16,11 @@ def listed(names: str) -> list[str]:
     if "" in found:
         raise ValueError(f"names must be separated by single commas, got {names!r}")
     return found
+
+
+def command_line() -> str:
+    """Return the command that is running, as a shell needs it."""
+    return shlex.join(["symloss", *sys.argv[1:]])
 
 
 def check_device(device: str) -> None:

@@ -21,7 +21,7 @@ from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.serialization import ESTIMATORS, MissingModelError, Reader, Writer
 from symloss.estimators.tree_checks import check_trees
 from symloss.extras import require
-from symloss.files import whole_folder
+from symloss.files import whole_file, whole_folder, write_whole
 
 FORMAT = "symloss model"
 VERSION = 1
@@ -164,6 +164,29 @@ def save_with(estimator: BinaryClassifier, folder: Path, further: Mapping[str, b
         for name, content in files.items():
             (new / name).write_bytes(content)
         (new / _MODEL).write_text(json.dumps(contents, indent=1, allow_nan=False), encoding="utf-8")
+
+
+def add_files(folder: Path, further: Mapping[str, bytes]) -> None:
+    """Write further files into the folder of a saved model, which they then belong to.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, symloss as sl
+    >>> classifier = sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     sl.estimators.save(classifier, parent + "/model")
+    ...     add_files(Path(parent) / "model", {"note.txt": b"hello"})
+    ...     check_replaceable(Path(parent) / "model")  # it holds a model and nothing else
+    ...     read_file(Path(parent) / "model", "note.txt")
+    b'hello'
+    """
+    contents = read_contents(folder)
+    contents["files"] |= {name: hashlib.sha256(content).hexdigest() for name, content in further.items()}
+    # The list comes first: a file that it lacks would keep the folder from being replaced.
+    write_whole(folder / _MODEL, json.dumps(contents, indent=1, allow_nan=False))
+    for name, content in further.items():
+        with whole_file(folder / name) as temporary:
+            temporary.write_bytes(content)
 
 
 def check_replaceable(folder: Path) -> None:

@@ -18,49 +18,16 @@ A page has a title and sections. A section has its HTML, its data and its script
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from symloss.extras import require
+from symloss.pages import Section, Templates, framed
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-
-@dataclass(frozen=True)
-class Section:
-    """One section of a page.
-
-    Parameters
-    ----------
-    id : str
-        Its id in the page, which links use.
-    title : str
-        Its heading, also the text of its link in the navigation.
-    html : Markup
-        What stands below the heading; ``Markup`` says that it is HTML already.
-    data : mapping of str to JSON data
-        What the script reads with ``symloss.data(id)``.
-    script, style : str
-        JavaScript that runs once the page is loaded, and CSS.
-
-    Examples
-    --------
-    >>> Section("results", "Results", Markup("<p>All good.</p>")).title
-    'Results'
-    """
-
-    id: str
-    title: str
-    html: Markup
-    data: Mapping[str, Any] = field(default_factory=dict)
-    script: str = ""
-    style: str = ""
+_TEMPLATES = Templates("symloss.report")
 
 
 def render_page(title: str, sections: Sequence[Section], lead: str = "", footer: str = "") -> str:
@@ -81,17 +48,7 @@ def render_page(title: str, sections: Sequence[Section], lead: str = "", footer:
     >>> page.startswith("<!doctype html>"), '<p>1 &lt; 2</p>' in page
     (True, True)
     """
-    if len({section.id for section in sections}) < len(sections):
-        raise ValueError(f"sections need ids of their own, got {', '.join(section.id for section in sections)}")
-    return render(
-        "page.html.j2",
-        title=title,
-        lead=lead,
-        footer=footer,
-        sections=sections,
-        style=[source("page.css"), *(section.style for section in sections)],
-        scripts=[_plotly(), source("page.js"), *(section.script for section in sections)],
-    )
+    return framed(title, sections, lead, footer, scripts=[_plotly(), source("page.js")])
 
 
 def plot(id: str, description: str, caption: str) -> Markup:
@@ -116,7 +73,7 @@ def render(template: str, **values: Any) -> Markup:
     >>> "&lt;b&gt;" in render("plot.html.j2", id="x", description="y", caption="<b>")
     True
     """
-    return Markup(_environment().get_template(template).render(values))
+    return _TEMPLATES.render(template, **values)
 
 
 def source(name: str) -> str:
@@ -127,42 +84,15 @@ def source(name: str) -> str:
     >>> "symloss" in source("page.js")
     True
     """
-    environment = _environment()
-    assert environment.loader
-    return environment.loader.get_source(environment, name)[0]
-
-
-@cache
-def _environment() -> Environment:
-    require("report", "pages need jinja2 and plotly", "jinja2", "plotly")
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("symloss.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["as_data"] = _as_data
-    environment.filters["as_script"] = _as_script
-    return environment
-
-
-def _as_data(value: Any) -> Markup:
-    """Return a value as JSON that cannot end the HTML element around it."""
-    return Markup(json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))
-
-
-def _as_script(text: str) -> Markup:
-    """Return a script or style sheet unchanged; refuse one that would end the HTML element around it."""
-    if "</script" in text.lower() or "</style" in text.lower():
-        raise ValueError("a script or style sheet of the page must not hold an end tag of its own element")
-    return Markup(text)
+    return _TEMPLATES.source(name)
 
 
 @cache
 def _plotly() -> str:
+    require("report", "pages need jinja2 and plotly", "plotly")
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
+
+
+__all__ = ["Section", "plot", "render", "render_page", "source"]

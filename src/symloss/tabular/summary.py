@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symloss.estimators import AUCClassifierCV
+from symloss.estimators.encoding import as_text
 from symloss.tabular.cautions import MARK
+from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
+from symloss.tabular.labels import noise_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +59,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
+        "noise": asdict(findings(fitted).noise),
         "notes": fitted.notes,
         "warnings": [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)],
     }
@@ -100,5 +104,6 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     if clean is not None:
         lines.append(f"{found['score']} on clean labels, estimated: {clean}")
     lines.append(f"threshold: {found['threshold']:.4g}, already subtracted from scores: above 0 is positive")
+    lines += noise_in_words(findings(fitted), (as_text(found["negative"]), as_text(found["positive"])))[:1]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,83 @@
+"""The command ``audit``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symloss.cli.application import Json
+from symloss.cli.arguments import command_line, listed
+from symloss.cli.terminal import fit_progress, new_console, plain_table
+from symloss.extras import require
+
+_SHOWN = 10
+
+
+def audit(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
+    out: Annotated[Path, typer.Option(help="The folder to write into.", metavar="FOLDER")] = Path("audit"),
+    positive: Annotated[
+        str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
+    ] = None,
+    pi: Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled positive.")] = None,
+    pi_prime: Annotated[
+        float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
+    ] = None,
+    max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
+
+    Models are fitted to score every row by some that have not seen its label, but none is kept.
+
+    Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
+    """
+    from symloss.estimators.encoding import as_text
+    from symloss.tabular import fit_table, read_table
+    from symloss.tabular.documents import check_audit_folder, noise_summary, write_audit
+    from symloss.tabular.labels import check_ids, label_table
+    from symloss.tabular.page import About
+
+    check_audit_folder(out)
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
+    require("all", "symloss audit needs pandas", "pandas")
+    kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
+    frame = read_table(data, text=[label, *kept])
+    check_ids(frame, kept)
+    with fit_progress() as progress:
+        fitted = fit_table(
+            frame, label, positive=positive, drop=[*kept, *dropped], weight=weight, pi=pi, pi_prime=pi_prime,
+            max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+        )  # fmt: skip
+    written = write_audit(fitted, frame, out, About(data.name, command_line(), kept))
+    found, worst = noise_summary(fitted), label_table(fitted, frame, kept).head(_SHOWN)
+    if as_json:
+        print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
+        return
+    print(fitted.notes[0])
+    for sentence in found["words"]:
+        print(sentence)
+    print(f"{found['suspicious']} labels are more likely wrong than right; the {len(worst)} least credible ones:")
+    columns = ["row", *kept, "given_label", "suggested_label", "label_quality"]
+    table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
+    for line in worst.to_dict(orient="records"):
+        table.add_row(*(f"{line[name]:.2f}" if name == "label_quality" else as_text(line[name]) for name in columns))
+    new_console().print(table, markup=False)
+    print(f"wrote {out}: {', '.join(path.name for path in written)}")

@@ -1,0 +1,126 @@
+"""Files for people that ``symloss fit`` and ``symloss audit`` write: a page, a list of labels to check, a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symloss.estimators.encoding import as_text
+from symloss.estimators.persistence import add_files
+from symloss.files import whole_folder
+from symloss.tabular.figures import scores_png
+from symloss.tabular.findings import findings
+from symloss.tabular.fitting import Fitted
+from symloss.tabular.importance import column_importance
+from symloss.tabular.labels import label_table, noise_in_words
+from symloss.tabular.page import About, audit_page, fit_page
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LABELS, PAGE, FIGURE, NOISE = "labels.csv", "report.html", "scores.png", "noise.json"
+
+
+def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) -> list[str]:
+    """Write the list of labels, the page and the figure into the folder of a saved model; return what went wrong.
+
+    The model is there already, so none of this can lose it.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
+    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     _ = fitted.model.save(Path(parent) / "model")
+    ...     add_documents(fitted, frame, Path(parent) / "model", About("data.csv"))
+    ...     sorted(path.name for path in (Path(parent) / "model").iterdir())[:3]
+    []
+    ['labels.csv', 'model.json', 'report.html']
+    """
+    documents: dict[str, Callable[[], bytes]] = {
+        LABELS: lambda: _csv(label_table(fitted, frame, about.ids)),
+        PAGE: lambda: fit_page(fitted, frame, column_importance(fitted, frame), about).encode(),
+        FIGURE: lambda: scores_png(fitted),
+    }
+    troubles = []
+    for name, make in documents.items():
+        try:
+            content = make()
+        except Exception as error:  # whatever it is, the other files can be written
+            troubles.append(f"the model is saved, but {name} could not be made: {type(error).__name__}: {error}")
+        else:
+            add_files(folder, {name: content})
+    return troubles
+
+
+def write_audit(fitted: Fitted, frame: DataFrame, folder: Path, about: About) -> list[Path]:
+    """Write the list of labels, the noise and a page into a folder, all of them or none, and return their paths.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
+    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     [path.name for path in write_audit(fitted, frame, Path(parent) / "audit", About("data.csv"))]
+    ['labels.csv', 'noise.json', 'report.html']
+    """
+    check_audit_folder(folder)
+    contents = {
+        LABELS: _csv(label_table(fitted, frame, about.ids)),
+        NOISE: json.dumps(noise_summary(fitted), indent=1).encode(),
+        PAGE: audit_page(fitted, frame, about).encode(),
+    }
+    with whole_folder(folder) as new:
+        for name, content in contents.items():
+            (new / name).write_bytes(content)
+    return [folder / name for name in contents]
+
+
+def check_audit_folder(folder: Path) -> None:
+    """Raise ValueError unless a folder does not exist, or holds nothing but the files of an audit.
+
+    Examples
+    --------
+    >>> check_audit_folder(Path(__file__).parent)
+    Traceback (most recent call last):
+    ValueError: ...tabular holds more than an audit of labels, and is not overwritten
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, and is not overwritten")
+    if folder.is_dir() and {path.name for path in folder.iterdir()} - {LABELS, NOISE, PAGE}:
+        raise ValueError(f"{folder} holds more than an audit of labels, and is not overwritten")
+
+
+def noise_summary(fitted: Fitted) -> dict[str, Any]:
+    """Return how noisy the labels are, as JSON and in words.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
+    >>> found = noise_summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
+    >>> sorted(found)
+    ['label', 'negative', 'noise', 'positive', 'suspicious', 'words', 'wrong_share']
+    """
+    found, (negative, positive) = findings(fitted), map(as_text, fitted.model.labels)
+    return {
+        "label": fitted.model.label,
+        "negative": negative,
+        "positive": positive,
+        "words": noise_in_words(found, (negative, positive)),
+        "noise": asdict(found.noise),
+        "wrong_share": asdict(found.wrong_share),
+        "suspicious": int((fitted.model.estimator.label_quality_ < 0.5).sum()),
+    }
+
+
+def _csv(frame: DataFrame) -> bytes:
+    return str(frame.to_csv(index=False, lineterminator="\n")).encode("utf-8", "surrogatepass")
