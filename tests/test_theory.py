@@ -230,7 +230,7 @@ class TestOwnLosses:
         assert theory.analyze(torch.cos).bounded.answer == "cannot tell"
         assert theory.analyze(lambda z: 1 / (1 + torch.exp(-z).clamp(max=1e300))).bounded.answer == "yes"
 
-    @pytest.mark.parametrize("c", [1e-6, 0.05, 1e4])
+    @pytest.mark.parametrize("c", [0.05, *(pytest.param(c, marks=pytest.mark.slow) for c in (1e-6, 1e4))])
     @pytest.mark.parametrize("name", [name for name in sl.list_losses() if name != "zero_one"])
     def test_verdicts_do_not_depend_on_the_unit(self, name, c, reports):
         loss = sl.get_loss(name)
