@@ -11,6 +11,7 @@ import typer
 
 from symloss.cli.application import Json
 from symloss.cli.arguments import listed
+from symloss.cli.reading import DATA, Decimal, FileEncoding, Sep, Sheet
 from symloss.cli.terminal import fit_progress, new_console
 from symloss.extras import require
 
@@ -18,7 +19,7 @@ _NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
     label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
     out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
     risk: Annotated[
@@ -41,6 +42,10 @@ def fit(
     max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: FileEncoding = None,
+    sheet: Sheet = None,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
@@ -51,8 +56,9 @@ def fit(
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.persistence import check_replaceable
-    from symloss.tabular import fit_table, read_table
+    from symloss.tabular import fit_table
     from symloss.tabular.figures import scores_png
+    from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.summary import print_summary, summary
 
     check_replaceable(out)
@@ -60,12 +66,13 @@ def fit(
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     dropped = [name for names in drop or () for name in listed(names)]
     require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
-    frame = read_table(data, text=[label])
+    table = read(data, text=[label], options=ReadOptions(sep, decimal, encoding, sheet))
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
+            table.frame, label, risk=risk, positive=positive, drop=dropped, weight=weight, pi=pi, pi_prime=pi_prime,
             max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
         )  # fmt: skip
+    fitted = fitted._replace(notes=[*table.notes, *fitted.notes])
     written = fitted.model.save(out, scores_png(fitted))
     if as_json:
         print(json.dumps(summary(fitted) | {"files": [str(path) for path in written]}, indent=2))
@@ -77,7 +84,7 @@ def fit(
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
     out: Annotated[
         Path | None,
         typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
@@ -85,24 +92,30 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", help="A column to keep beside the predictions.", metavar="COLUMN")
     ] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: FileEncoding = None,
+    sheet: Sheet = None,
 ) -> None:
     """Predict the score and the label of each row of a table; a score above 0 means the positive label.
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
-    from symloss.tabular import TableModel, read_table, write_table
+    from symloss.tabular import TableModel, write_table
+    from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.predicting import prediction_notes, predictions
 
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     fitted = TableModel.load(model)
-    frame = read_table(data, text=[*fitted.encoding.categorical, *([id_column] if id_column else [])])
+    text = [*fitted.encoding.categorical, *([id_column] if id_column else [])]
+    frame, notes, _ = read(data, text=text, options=ReadOptions(sep, decimal, encoding, sheet))
     predicted = predictions(fitted, frame, id_column)
     if out is None:
         predicted.table.to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
         write_table(predicted.table, out)
-    for note in prediction_notes(fitted, frame, predicted, id_column):
+    for note in [*notes, *prediction_notes(fitted, frame, predicted, id_column)]:
         print(note, file=sys.stderr)
     if out is not None:
         print(f"wrote {out}", file=sys.stderr)

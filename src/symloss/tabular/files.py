@@ -1,9 +1,7 @@
-"""Read and write tables in CSV and Parquet files."""
+"""Read tables from files, write them to CSV and Parquet files, and check that a table has the columns needed."""
 
 from __future__ import annotations
 
-import warnings
-import zlib
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,24 +9,29 @@ from typing import TYPE_CHECKING
 
 from symloss.extras import require
 from symloss.files import whole_file
+from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
+from symloss.tabular.parquet import PYARROW
+from symloss.tabular.reading import Read, read, read_chunks
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv")
-_PYARROW = "tables", "Parquet files need pyarrow", "pyarrow.parquet"
 
 
-def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
-    r"""Read a table with at least one row: as Parquet if the suffix says so, else as CSV with a first line of names.
+def read_table(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> DataFrame:
+    r"""Read a table with at least one row from a CSV, Parquet or Excel file: the frame that ``read`` returns.
 
     Parameters
     ----------
     path : str or Path
-        The columns of a ``.tsv`` file are separated by tabs. A CSV file may be compressed (``.csv.gz``).
+        The separator, the decimal mark and the encoding of a CSV file are found, and it may be compressed
+        (``.csv.gz``). Its first line holds the names of the columns.
     text : sequence of str
         Columns of a CSV file to read as text, exactly as they are written: the label 01 stays 01.
+    options : ReadOptions
+        What is known about the file.
 
     Examples
     --------
@@ -40,56 +43,8 @@ def read_table(path: str | Path, text: Sequence[str] = ()) -> DataFrame:
     0   01  40.0
     1   02   NaN
     """
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"{path} is a folder" if path.is_dir() else f"no such file: {path}")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path} is empty")
-    require("tables", "tables need pandas", "pandas")
-    frame = _read_parquet(path) if path.suffix in _PARQUET else _read_csv(path, text)
-    if frame.empty:
-        raise ValueError(f"{path} has no rows")
+    frame: DataFrame = read(path, text, options).frame
     return frame
-
-
-def _read_csv(path: Path, text: Sequence[str]) -> DataFrame:
-    import pandas as pd
-
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
-            names = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True).iloc[0]
-            twice = sorted({str(name) for name in names[names.duplicated() & names.notna()]})
-            if twice:
-                raise ValueError(f"several columns have the name {', '.join(twice)}")
-            return pd.read_csv(
-                path,
-                sep=separator,
-                dtype=dict.fromkeys(text, str),
-                skipinitialspace=True,
-                index_col=False,
-                low_memory=False,
-            )
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a CSV file: it is not text in UTF-8") from None
-    except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from None
-
-
-def _read_parquet(path: Path) -> DataFrame:
-    import pandas as pd
-
-    require(*_PYARROW)
-    try:
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
-    return frame.set_axis(frame.columns.map(str), axis=1)
 
 
 def write_table(frame: DataFrame, path: str | Path) -> None:
@@ -109,7 +64,7 @@ def write_table(frame: DataFrame, path: str | Path) -> None:
     if not {*_PARQUET, *_TEXT}.intersection(path.suffixes):
         raise ValueError(f"{path} must end in one of {', '.join((*_TEXT, *_PARQUET))}")
     if path.suffix in _PARQUET:
-        require(*_PYARROW)
+        require(*PYARROW)
     with whole_file(path) as temporary:
         if path.suffix in _PARQUET:
             frame.to_parquet(temporary, engine="pyarrow", index=False)
@@ -135,3 +90,6 @@ def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
             shown = ", ".join(map(repr, near or known[:20])) + (", ..." if not near and len(known) > 20 else "")
             hint = f"did you mean {shown}?" if near else f"the columns are {shown}"
             raise ValueError(f"no column {name!r} ({what}); {hint}")
+
+
+__all__ = ["Read", "ReadOptions", "check_columns", "read", "read_chunks", "read_table", "write_table"]
