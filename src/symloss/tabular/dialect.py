@@ -22,10 +22,11 @@ _ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "ut
               "cp1252": "Windows-1252", "latin-1": "Latin-1"}  # fmt: skip
 _ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
                 codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
-_HEAD, _LINES = 1 << 20, 1000  # bytes and lines in which the separator and the decimal mark are looked for
+_HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator and the decimal mark are looked for
 _BLOCK = 1 << 20
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))  # which no text has
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
+_SAYS = re.compile(r'"?sep=([^\w"\r\n])"?[ \t]*(?:\r\n|\r|\n)')
 _JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{])")
 
 
@@ -69,8 +70,8 @@ class ReadOptions(NamedTuple):
             raise ValueError(f"--decimal must be a point or a comma, got {self.decimal!r}")
         if self.encoding is not None:
             try:
-                b"".decode(self.encoding)
-            except (LookupError, ValueError):
+                "a".encode(self.encoding)
+            except LookupError:
                 raise ValueError(
                     f"--encoding: no encoding {self.encoding!r}; some are utf-8, utf-16, cp1252, latin-1, shift_jis"
                 ) from None
@@ -94,10 +95,15 @@ class Dialect(NamedTuple):
     encoding: str
     names: list[str]
     notes: list[str]
+    skip: int = 0  # lines above the names
 
     @property
     def note(self) -> str:
         """What was found, in one line."""
+        if len(self.names) == 1:
+            return (
+                f"one column: no {spelled(self.sep)} separates names; --sep says what does, if there are more columns"
+            )
         point = "decimal comma" if self.decimal == "," else "decimal point"
         return f"separator: {spelled(self.sep)}; {point}; encoding: {_ENCODINGS.get(self.encoding, self.encoding)}"
 
@@ -138,14 +144,18 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
         raise ValueError(f"{source.name} is empty")
     if not whole:
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # the last line may be cut
-    sep, doubts = (options.sep, []) if options.sep is not None else _find_separator(source.name, text)
-    first, *rows = _sample(text, sep)
+    says = _SAYS.match(text)  # as Excel writes and reads it
+    text = text[says.end() :] if says else text
+    sep, doubts = options.sep or (says and says[1]), list[str]()
+    if sep is None:
+        sep, doubts = _find_separator(source.name, text)
+    first, *rows = _sample(text, sep) or [[""]]
     names = [name.strip("\ufeff") for name in first]
     decimal, doubt = decimal_of([row for row in rows if len(row) == len(first)], sep)
     if options.decimal is not None:
         decimal, doubt = options.decimal, None
     doubts += [doubt] if doubt else []
-    return Dialect(sep, decimal, encoding, names, [*notes, *doubts, *names_notes(names)])
+    return Dialect(sep, decimal, encoding, names, [*notes, *doubts, *names_notes(names)], 1 if says else 0)
 
 
 def records(lines: Iterable[str], sep: str) -> Iterator[tuple[int, list[str]]]:

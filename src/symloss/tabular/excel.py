@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
@@ -34,28 +35,31 @@ def read_excel(source: Source, text: Sequence[str], sheet: str | int | None) -> 
     import pandas as pd
 
     require("excel", "Excel files need openpyxl", "openpyxl")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # openpyxl warns of styles that it does not know
-            with pd.ExcelFile(source.whole(), engine="openpyxl") as book:
-                names = [str(name) for name in book.sheet_names]
-                name = _sheet_name(source.name, names, sheet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of styles that it does not know
+        with _refused(source):
+            book = pd.ExcelFile(source.whole(), engine="openpyxl")
+        with book:
+            names = [str(name) for name in book.sheet_names]
+            name = _sheet_name(source.name, names, sheet)
+            with _refused(source):
                 cells = pd.read_excel(book, sheet_name=name, header=None, dtype=object)
-    except _NoSheetError:
-        raise
-    except Exception as error:  # openpyxl raises anything on a damaged file
-        raise ValueError(f"{source.name} cannot be read as Excel: it is damaged ({error})") from None
     notes = [f"sheet: {name!r}"]
     if len(names) > 1 and sheet is None:
         notes = [f"sheet: {name!r}, the first of {len(names)}; --sheet {shlex.quote(names[1])} reads the second"]
     frame, more = _table(f"{source.name}, sheet {name!r}", cells.dropna(how="all").dropna(how="all", axis=1))
-    for column in set(text).intersection(frame.columns):
-        frame[column] = frame[column].map(str, na_action="ignore")
-    return Sheet(frame, notes + more, name)
+    if frame.columns.is_unique:
+        for column in set(text).intersection(frame.columns):  # before whole numbers with gaps become floats
+            frame[column] = frame[column].map(str, na_action="ignore")
+    return Sheet(frame.infer_objects(), notes + more, name)
 
 
-class _NoSheetError(ValueError):
-    """The user asked for a sheet that the file does not have."""
+@contextmanager
+def _refused(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # openpyxl raises anything on a damaged file
+        raise ValueError(f"{source.name} cannot be read as Excel: it is damaged ({error})") from None
 
 
 def _sheet_name(file: str, names: list[str], wanted: str | int | None) -> str:
@@ -67,7 +71,7 @@ def _sheet_name(file: str, names: list[str], wanted: str | int | None) -> str:
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
     shown = ", ".join(map(repr, names[:20]))
-    raise _NoSheetError(f"{file} has no sheet {str(wanted)!r} (--sheet); its sheets are {shown}, or 1 to {len(names)}")
+    raise ValueError(f"{file} has no sheet {str(wanted)!r} (--sheet); its sheets are {shown}, or 1 to {len(names)}")
 
 
 def _table(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:
@@ -83,4 +87,4 @@ def _table(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:
     notes = names_notes(names)
     notes += [f"column {k + 1} has no name, and is called 'Unnamed: {k}'" for k, name in enumerate(names) if not name]
     frame = cells.iloc[1:].set_axis([name or f"Unnamed: {k}" for k, name in enumerate(names)], axis=1)
-    return frame.reset_index(drop=True).infer_objects(), notes
+    return frame.reset_index(drop=True), notes

@@ -103,8 +103,8 @@ def read_numerals(frame: DataFrame, text: Sequence[str], decimal: str, told: boo
     another mark than most others.
     """
     notes = []
-    for name in frame.columns:
-        if name in text or frame[name].dtype.kind != "O":
+    for name, dtype in frame.dtypes.items():
+        if name in text or dtype.kind != "O":
             continue
         mark = _mark_of_column(frame[name])
         if mark is None or (mark.sure and mark.decimal != decimal and told):

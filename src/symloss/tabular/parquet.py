@@ -33,17 +33,21 @@ def parquet_chunks(source: Source, rows: int) -> Iterator[DataFrame]:
 
     start = 0
     with _refused(source):
-        for batch in pyarrow.parquet.ParquetFile(source.whole()).iter_batches(batch_size=rows):
+        batches = pyarrow.parquet.ParquetFile(source.whole()).iter_batches(batch_size=rows)
+    while True:
+        with _refused(source):
+            if (batch := next(batches, None)) is None:
+                return
             frame = _plain(pyarrow.Table.from_batches([batch]).to_pandas())
-            yield frame.set_axis(RangeIndex(start, start + len(frame)), axis=0)
-            start += len(frame)
+        yield frame.set_axis(RangeIndex(start, start + len(frame)), axis=0)
+        start += len(frame)
 
 
 @contextmanager
 def _refused(source: Source) -> Iterator[None]:
     try:
         yield
-    except (ValueError, OSError) as error:
+    except Exception as error:  # pyarrow raises anything on a damaged file
         raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
 
 

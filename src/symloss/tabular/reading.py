@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,18 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
 from symloss.tabular.dialect import (
-    SEPARATORS,
     TO_BE_FOUND,
     Dialect,
     ReadOptions,
     find_dialect,
-    option,
-    records,
-    spelled,
 )
 from symloss.tabular.excel import read_excel
 from symloss.tabular.numerals import read_numerals
 from symloss.tabular.parquet import parquet_chunks, read_parquet
+from symloss.tabular.rows import check_rows, open_quote
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -129,7 +125,7 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     with source.open() as stream, _refused(source, dialect):
         frame = pd.read_csv(stream, **_arguments(dialect, text))
     if _may_be_short(frame):
-        _check_rows(source, dialect)
+        check_rows(source, dialect)
     frame, notes = _without_empty(frame, dialect.names)
     notes = [dialect.note, *dialect.notes, *notes]
     notes += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
@@ -142,10 +138,15 @@ def _text_chunks(source: Source, rows: int, text: Sequence[str], options: ReadOp
     dialect = find_dialect(source, options)
     _check_names(dialect.names, source)
     checked = False
-    with source.open() as stream, _refused(source, dialect):
-        for chunk in pd.read_csv(stream, chunksize=rows, **_arguments(dialect, text)):
+    with source.open() as stream:
+        with _refused(source, dialect):
+            chunks = pd.read_csv(stream, chunksize=rows, **_arguments(dialect, text))
+        while True:
+            with _refused(source, dialect):
+                if (chunk := next(chunks, None)) is None:
+                    return
             if not checked and _may_be_short(chunk):
-                _check_rows(source, dialect)
+                check_rows(source, dialect)
                 checked = True
             frame, _ = _without_empty(chunk, dialect.names)
             read_numerals(frame, text, dialect.decimal, options.decimal is not None)
@@ -157,6 +158,7 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
         "sep": dialect.sep,
         "decimal": dialect.decimal,
         "encoding": dialect.encoding.removesuffix("-sig"),  # pandas passes over the mark, faster than the decoder
+        "skiprows": dialect.skip,
         "dtype": dict.fromkeys(text, str),
         "skipinitialspace": True,
         "index_col": False,
@@ -174,37 +176,17 @@ def _refused(source: Source, dialect: Dialect) -> Iterator[None]:
             warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
             yield
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        _check_rows(source, dialect, open_quote="EOF inside string" in str(error))
-        raise ValueError(f"{source.name} cannot be read as CSV: {error}") from None
+        reason = str(error)
+        if "EOF inside string" in reason:
+            reason = f"the quote that opens in line {open_quote(source, dialect)} is never closed"
+        else:
+            check_rows(source, dialect, longer=True)
+        raise ValueError(f"{source.name} cannot be read as CSV: {reason.strip()}") from None
 
 
 def _may_be_short(frame: DataFrame) -> bool:
     """Return whether a row may have fewer values than there are names: pandas takes the last ones for missing."""
     return bool(frame.iloc[:, -1].isna().any())
-
-
-def _check_rows(source: Source, dialect: Dialect, open_quote: bool = False) -> None:
-    """Raise ValueError at the first row that has more or fewer values than there are names."""
-    least, line = len(dialect.names), 1
-    while least > 1 and not dialect.names[least - 1]:  # separators at the ends of lines
-        least -= 1
-    with source.open() as stream, io.TextIOWrapper(stream, dialect.encoding, newline="") as lines:
-        for line, row in records(lines, dialect.sep):
-            if not open_quote and (len(row) < least or any(row[len(dialect.names) :])):
-                raise ValueError(
-                    f"{source.name} cannot be read as CSV: Expected {least} fields in line {line}, saw {len(row)} "
-                    f"(separator: {spelled(dialect.sep)}); {_hint(dialect)}"
-                )
-    if open_quote:
-        raise ValueError(f"{source.name} cannot be read as CSV: the quote that opens in line {line} is never closed")
-
-
-def _hint(dialect: Dialect) -> str:
-    first = "".join(dialect.names)
-    for sep in SEPARATORS.values():
-        if sep != dialect.sep and sep in first:
-            return f"{option(sep)} if {spelled(sep)}s separate them"
-    return "put a value that holds the separator in quotes, or say with --sep what separates them"
 
 
 def _without_empty(frame: DataFrame, names: list[str]) -> tuple[DataFrame, list[str]]:

@@ -115,7 +115,9 @@ def _refused(name: str, kind: str) -> Iterator[None]:
     try:
         yield
     except _UNPACKING as error:
-        raise ValueError(f"{name} cannot be read as {kind}: it is damaged or incomplete ({error})") from None
+        raise ValueError(
+            f"{name} cannot be read as {kind}: it is damaged or incomplete ({str(error) or 'it ends too early'})"
+        ) from None
 
 
 @contextmanager
