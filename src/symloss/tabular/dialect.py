@@ -154,8 +154,9 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     decimal, doubt = decimal_of([row for row in rows if len(row) == len(first)], sep)
     if options.decimal is not None:
         decimal, doubt = options.decimal, None
-    doubts += [doubt] if doubt else []
-    return Dialect(sep, decimal, encoding, names, [*notes, *doubts, *names_notes(names)], 1 if says else 0)
+    notes += [*doubts, *([doubt] if doubt else []), *names_notes(names)]
+    notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
+    return Dialect(sep, decimal, encoding, names, notes, 1 if says else 0)
 
 
 def records(lines: Iterable[str], sep: str) -> Iterator[tuple[int, list[str]]]:

@@ -14,6 +14,7 @@ _PATTERNS = {
     mark: re.compile(rf"[+-]?(?:\d+|{groups}|(?:\d*|{groups}){re.escape(mark)}\d+)(?:[eE][+-]?\d+)?")
     for mark, groups in _GROUPS.items()
 }
+_PLAIN = {".": str.maketrans("", "", ", "), ",": str.maketrans(",", ".", ". \u00a0\u202f'")}
 # What pandas takes for a missing value, as far as it is found among numbers.
 _MISSING = {"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A", "<NA>"}
 
@@ -110,7 +111,7 @@ def read_numerals(frame: DataFrame, text: Sequence[str], decimal: str, told: boo
         if mark is None or (mark.sure and mark.decimal != decimal and told):
             continue
         taken = mark.decimal if mark.sure else decimal
-        if taken == "." and "," in mark.example:  # groups of thousands: numbers written for people, not in files
+        if taken == decimal == ".":  # commas between thousands, which the encoding of columns reads
             continue
         frame[name] = _numbers(frame[name], taken)
         if taken != decimal:
@@ -138,6 +139,5 @@ def _mark_of_column(column: Series) -> Mark | None:
 def _numbers(column: Series, decimal: str) -> Series:
     import pandas as pd
 
-    groups = r"[.\s\u00a0\u202f']" if decimal == "," else r"[,\s]"
-    plain = column.str.replace(groups, "", regex=True).str.replace(decimal, ".", regex=False)
-    return pd.to_numeric(plain, errors="raise")
+    signs = _PLAIN[decimal]
+    return pd.to_numeric(column.map(lambda value: value.translate(signs), na_action="ignore"))

@@ -12,7 +12,7 @@ from symloss.tabular.dialect import SEPARATORS, Dialect, option, records, spelle
 from symloss.tabular.sources import Source
 
 _LIKE_ASCII = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
-_BLOCK, _LONGEST = 1 << 20, 1 << 26
+_BLOCK, _LONGEST = 1 << 20, 1 << 24
 _QUOTE, _END, _RETURN = b'"\n\r'
 
 

@@ -161,7 +161,6 @@ def _recognize(path: Path, name: str) -> Source:
             f"{name} cannot be read as CSV: its name says {claimed}, but its content is not; rename it if it is not "
             "compressed"
         )
-    notes = [f"compressed with {packing}, though its name does not say so"] if packing and not claimed else []
     if packing:
         with _refused(name, "CSV"), _unpacked(path, packing) as stream:
             start = stream.read(1 << 16)
@@ -179,8 +178,8 @@ def _recognize(path: Path, name: str) -> Source:
         raise ValueError(
             f"{name} cannot be read as {expected}: its content is not {expected}; rename it to .csv if it is text"
         )
-    if kind != expected and not packing:
-        notes.append(f"{kind} file, though its name does not say so")
+    what = [f"compressed with {packing}"] * (packing != claimed) + [f"{kind} file"] * (kind != expected and not packing)
+    notes = [f"{found}, though its name does not say so" for found in what if name == str(path)]
     return Source(path, name, packing, kind, notes)
 
 
