@@ -104,6 +104,8 @@ READ = [
      "column 1 has no name, and is called 'Unnamed: 0'"),
     ("a hint of Excel", "a.csv", b"sep=;\r\na;b\r\n1;x\r\n2;y\r\n", {}, PLAIN,
      "the first line says only what separates values (sep=;)"),
+    ("a hint of Excel and a missing value", "a.csv", b"sep=;\na;b;c\n1;x;\n", {},
+     {"a": [1], "b": ["x"], "c": [NAN]}, ""),
     ("no names", "a.csv", b"1,2.5\n3,4\n5,6\n", {}, {"1": [3, 5], "2.5": [4, 6]},
      "the first line holds only numbers (1, 2.5), and is taken for the names"),
     ("one column", "a.csv", b"a\n1\n2\n", {}, {"a": [1, 2]}, "one column: no comma separates names"),
@@ -112,6 +114,8 @@ READ = [
     ("last values missing", "a.csv", b'a,b\n1,\n2,"y, z"\n', {}, {"a": [1, 2], "b": [NAN, "y, z"]}, ""),
     ("UTF-8 with a mark", "a.csv", GERMAN.encode("utf-8-sig"), {}, GERMAN_TABLE, "UTF-8 with a byte order mark"),
     ("a mark and quotes", "a.csv", '\ufeff"a","b"\n1,x\n2,\n'.encode(), {}, {"a": [1, 2], "b": ["x", NAN]}, ""),
+    ("a mark, told its encoding", "a.csv", '\ufeff"a,b",c\n1,5" x\n2,\n'.encode(), {"encoding": "utf-8"},
+     {"a,b": [1, 2], "c": ['5" x', NAN]}, ""),
     ("UTF-16", "a.csv", GERMAN.encode("utf-16"), {}, GERMAN_TABLE, "encoding: UTF-16"),
     ("UTF-16, the other order", "a.csv", b"\xfe\xff" + GERMAN.encode("utf-16-be"), {}, GERMAN_TABLE, "UTF-16"),
     ("UTF-16 without a mark", "a.csv", GERMAN.encode("utf-16-le"), {"encoding": "utf-16-le"}, GERMAN_TABLE,
@@ -141,6 +145,8 @@ READ = [
     ("1.234, told", "a.csv", b"a;b\n1.234;x\n5.678;y\n", {"decimal": ","}, {"a": [1234, 5678], "b": ["x", "y"]}, ""),
     ("both marks", "a.csv", b"a;b;c\n1,5;2,5;3.5\n2;3;4.25\n", {}, {"a": [1.5, 2], "b": [2.5, 3], "c": [3.5, 4.25]},
      "column 'c' has a decimal point (3.5); --decimal , reads it as text"),
+    ("as many of both marks", "a.csv", b"a;b;c\n1,5;2.5;1.234\n2;3.5;5.678\n", {},
+     {"a": [1.5, 2], "b": [2.5, 3.5], "c": [1234, 5678]}, "column 'c': the point in 1.234 groups thousands"),
     ("a decimal comma far below", "a.csv", b"a;b\n" + b"1;x\n" * 999 + b"1,5;x\n", {},
      {"a": [1.0] * 999 + [1.5], "b": ["x"] * 1000}, "column 'a' has a decimal comma (1,5)"),
     ("dates beside decimal commas", "a.csv", b"a;b\n1,5;12.05.2024\n2;01.06.2024\n", {},
@@ -207,6 +213,7 @@ REFUSED = [
      "(separator: comma); a value that holds a comma needs quotes, and --sep says what separates values"),
     ("a row too short", "a.csv", b'a,b,c\n1,"x\ny",3\n\n2,y\n3,z,5\n', {}, "Expected 3 fields in line 5, saw 2 "
      "(separator: comma); the line may be cut off, and --sep says what separates values"),
+    ("a short row among quotes", "a.csv", b'a,b,c\n1,5" x\n2,6" y,c\n', {}, "Expected 3 fields in line 2, saw 2"),
     ("the last row cut off", "a.csv", b"a;b\n1;x\n2", {}, "Expected 2 fields in line 3, saw 1 (separator: semicolon)"),
     ("a short row in UTF-16", "a.csv", "a;b\n1;x\n2\n".encode("utf-16"), {}, "Expected 2 fields in line 3, saw 1"),
     ("some ends with separators", "a.csv", b"a,b\n1,x\n2,y,\n", {}, "Expected 2 fields in line 3, saw 3"),
@@ -360,6 +367,17 @@ def test_chunks_are_read_one_by_one(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,b\n1,x\n2,\n" + b"1,x\n" * 100_000 + b"1\n")
     with pytest.raises(ValueError, match="Expected 2 fields in line 100004, saw 1"):
         next(read_chunks(tmp_path / "a.csv", 10))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.xlsx"])
+def test_chunks_are_parts_of_the_table(tmp_path, name):
+    frame = pd.DataFrame({"a": range(5)})
+    rows = [["a"], *([k] for k in range(5))]
+    content = {"csv": b"a\n0\n1\n2\n3\n4\n", "parquet": parquet(frame), "xlsx": workbook(s=rows)}
+    (tmp_path / name).write_bytes(content[name[2:]])
+    found = list(read_chunks(tmp_path / name, 2))
+    assert [chunk.index.tolist() for chunk in found] == [[0, 1], [2, 3], [4]]
+    pd.testing.assert_frame_equal(pd.concat(found), frame)
 
 
 def test_the_quick_count_of_values_never_says_even_of_uneven_rows(tmp_path, monkeypatch):
