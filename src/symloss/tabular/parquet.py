@@ -28,18 +28,21 @@ def read_parquet(source: Source) -> DataFrame:
 def parquet_chunks(source: Source, rows: int) -> Iterator[DataFrame]:
     """Yield the table of a Parquet file in pieces of so many rows."""
     require(*PYARROW)
+    import pandas as pd
+    import pyarrow as pa
     import pyarrow.parquet
-    from pandas import RangeIndex
 
+    # Whole numbers stay whole in a piece with missing values, as in one without.
+    whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
     start = 0
     with _refused(source):
-        batches = pyarrow.parquet.ParquetFile(source.whole()).iter_batches(batch_size=rows)
+        batches = pa.parquet.ParquetFile(source.whole()).iter_batches(batch_size=rows)
     while True:
         with _refused(source):
             if (batch := next(batches, None)) is None:
                 return
-            frame = _plain(pyarrow.Table.from_batches([batch]).to_pandas())
-        yield frame.set_axis(RangeIndex(start, start + len(frame)), axis=0)
+            frame = _plain(pa.Table.from_batches([batch]).to_pandas(types_mapper=whole.get))
+        yield frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
         start += len(frame)
 
 

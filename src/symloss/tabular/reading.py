@@ -84,9 +84,22 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
 
 
 def read_chunks(
-    path: str | Path, rows: int, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND
+    path: str | Path,
+    rows: int,
+    text: Sequence[str] = (),
+    options: ReadOptions = TO_BE_FOUND,
+    notes: list[str] | None = None,
 ) -> Iterator[DataFrame]:
     r"""Read a table in pieces of so many rows, without ever holding it all; an Excel file is held, as it is small.
+
+    Parameters
+    ----------
+    path, text, options
+        As in ``read``.
+    rows : int
+        The number of rows of a piece.
+    notes : list of str, optional
+        A list to which notes on how the table is read are added.
 
     Examples
     --------
@@ -96,15 +109,17 @@ def read_chunks(
     ...     [len(frame) for frame in read_chunks(Path(folder) / "data.csv", rows=2)]
     [2, 1]
     """
-    options = options.checked()
+    options, notes = options.checked(), [] if notes is None else notes
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
+        notes += [*source.notes, *_idle(source, options)]
         if source.kind == "CSV":
-            chunks = _text_chunks(source, rows, text, options)
+            chunks = _text_chunks(source, rows, text, options, notes)
         elif source.kind == "Parquet":
             chunks = parquet_chunks(source, rows)
         else:
-            frame = read_excel(source, text, options.sheet)[0]
+            frame, found, _ = read_excel(source, text, options.sheet)
+            notes += found
             chunks = (frame[start : start + rows] for start in range(0, len(frame), rows))
         empty = True
         for chunk in chunks:
@@ -132,10 +147,13 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     return Read(frame, notes, ReadOptions(dialect.sep, dialect.decimal, dialect.encoding))
 
 
-def _text_chunks(source: Source, rows: int, text: Sequence[str], options: ReadOptions) -> Iterator[DataFrame]:
+def _text_chunks(
+    source: Source, rows: int, text: Sequence[str], options: ReadOptions, notes: list[str]
+) -> Iterator[DataFrame]:
     import pandas as pd
 
     dialect = find_dialect(source, options)
+    notes += [dialect.note, *dialect.notes]
     _check_names(dialect.names, source)
     checked = False
     with source.open() as stream:
@@ -148,8 +166,9 @@ def _text_chunks(source: Source, rows: int, text: Sequence[str], options: ReadOp
             if not checked and _may_be_short(chunk):
                 check_rows(source, dialect)
                 checked = True
-            frame, _ = _without_empty(chunk, dialect.names)
-            read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+            frame, more = _without_empty(chunk, dialect.names)
+            more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+            notes += [note for note in more if note not in notes]
             yield frame
 
 
