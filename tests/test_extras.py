@@ -26,6 +26,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {
     "cli": {"typer", "rich"},
     "tables": {"pandas", "pyarrow"},
+    "excel": {"openpyxl"},
     "report": {"plotly", "matplotlib"},
     "save": {"safetensors", "skops"},
 }  # fmt: skip - torch requires jinja2, which is there always

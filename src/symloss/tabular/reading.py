@@ -1,0 +1,236 @@
+"""Read tables of many kinds: text with any separator and encoding, Parquet and Excel, also compressed."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from symloss.extras import require
+from symloss.tabular.dialect import (
+    TO_BE_FOUND,
+    Dialect,
+    ReadOptions,
+    find_dialect,
+)
+from symloss.tabular.excel import read_excel
+from symloss.tabular.numerals import read_numerals
+from symloss.tabular.parquet import parquet_chunks, read_parquet
+from symloss.tabular.rows import check_rows, open_quote
+from symloss.tabular.sources import Source, open_source
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class Read(NamedTuple):
+    """A table, notes on how it was read, and the options that were told or found.
+
+    Examples
+    --------
+    >>> Read(None, ["separator: semicolon; decimal comma"], ReadOptions(";", ",")).options.sep
+    ';'
+    """
+
+    frame: Any
+    notes: list[str]
+    options: ReadOptions
+
+
+def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
+    r"""Read a table with at least one row, and say how.
+
+    Parameters
+    ----------
+    path : str or Path
+        Text with a first line of names, Parquet or Excel, possibly compressed (gzip, bzip2, xz, zstd, or zip with one
+        file). ``"-"`` is the standard input.
+    text : sequence of str
+        Columns to read as text, exactly as they are written: the label 01 stays 01. Cells of Parquet files, and of
+        Excel files, have types of their own.
+    options : ReadOptions
+        What is known about the file; the rest is found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("plan;age\n01;40,5\n02;\n")
+    ...     found = read(Path(folder) / "data.csv", text=["plan"])
+    >>> found.frame
+      plan   age
+    0   01  40.5
+    1   02   NaN
+    >>> found.notes
+    ['separator: semicolon; decimal comma; encoding: UTF-8']
+    """
+    options = options.checked()
+    with open_source(path) as source:
+        require("tables", "tables need pandas", "pandas")
+        if source.kind == "CSV":
+            found = _read_text(source, text, options)
+        elif source.kind == "Parquet":
+            found = Read(read_parquet(source), [], ReadOptions())
+        else:
+            frame, notes, sheet = read_excel(source, text, options.sheet)
+            found = Read(frame, notes, ReadOptions(sheet=sheet))
+        _check_names([str(name) for name in found.frame.columns], source)
+        if found.frame.empty:
+            raise ValueError(f"{source.name} has no rows")
+        return found._replace(notes=[*source.notes, *found.notes, *_idle(source, options)])
+
+
+def read_chunks(
+    path: str | Path,
+    rows: int,
+    text: Sequence[str] = (),
+    options: ReadOptions = TO_BE_FOUND,
+    notes: list[str] | None = None,
+) -> Iterator[DataFrame]:
+    r"""Read a table in pieces of so many rows, without ever holding it all; an Excel file is held, as it is small.
+
+    Parameters
+    ----------
+    path, text, options
+        As in ``read``.
+    rows : int
+        The number of rows of a piece.
+    notes : list of str, optional
+        A list to which notes on how the table is read are added.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("age\n40\n50\n60\n")
+    ...     [len(frame) for frame in read_chunks(Path(folder) / "data.csv", rows=2)]
+    [2, 1]
+    """
+    options, notes = options.checked(), [] if notes is None else notes
+    with open_source(path) as source:
+        require("tables", "tables need pandas", "pandas")
+        notes += [*source.notes, *_idle(source, options)]
+        if source.kind == "CSV":
+            chunks = _text_chunks(source, rows, text, options, notes)
+        elif source.kind == "Parquet":
+            chunks = parquet_chunks(source, rows)
+        else:
+            frame, found, _ = read_excel(source, text, options.sheet)
+            notes += found
+            chunks = (frame[start : start + rows] for start in range(0, len(frame), rows))
+        empty = True
+        for chunk in chunks:
+            if empty:
+                _check_names([str(name) for name in chunk.columns], source)
+            if len(chunk):
+                empty = False
+                yield chunk
+        if empty:
+            raise ValueError(f"{source.name} has no rows")
+
+
+def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Read:
+    import pandas as pd
+
+    dialect = find_dialect(source, options)
+    _check_names(dialect.names, source)
+    with source.open() as stream, _refused(source, dialect):
+        frame = pd.read_csv(stream, **_arguments(dialect, text))
+    if _may_be_short(frame):
+        check_rows(source, dialect)
+    frame, notes = _without_empty(frame, dialect.names)
+    notes = [dialect.note, *dialect.notes, *notes]
+    notes += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+    return Read(frame, notes, ReadOptions(dialect.sep, dialect.decimal, dialect.encoding))
+
+
+def _text_chunks(
+    source: Source, rows: int, text: Sequence[str], options: ReadOptions, notes: list[str]
+) -> Iterator[DataFrame]:
+    import pandas as pd
+
+    dialect = find_dialect(source, options)
+    notes += [dialect.note, *dialect.notes]
+    _check_names(dialect.names, source)
+    checked = False
+    with source.open() as stream:
+        with _refused(source, dialect):
+            chunks = pd.read_csv(stream, chunksize=rows, **_arguments(dialect, text))
+        while True:
+            with _refused(source, dialect):
+                if (chunk := next(chunks, None)) is None:
+                    return
+            if not checked and _may_be_short(chunk):
+                check_rows(source, dialect)
+                checked = True
+            frame, more = _without_empty(chunk, dialect.names)
+            more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+            notes += [note for note in more if note not in notes]
+            yield frame
+
+
+def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
+    return {
+        "sep": dialect.sep,
+        "decimal": dialect.decimal,
+        "encoding": dialect.encoding.removesuffix("-sig"),  # pandas passes over the mark, faster than the decoder
+        "skiprows": dialect.skip,
+        "dtype": dict.fromkeys(text, str),
+        "skipinitialspace": True,
+        "index_col": False,
+        "low_memory": False,
+    }
+
+
+@contextmanager
+def _refused(source: Source, dialect: Dialect) -> Iterator[None]:
+    """Name the line of a row that pandas refuses."""
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
+            yield
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        reason = str(error)
+        if "EOF inside string" in reason:
+            reason = f"the quote that opens in line {open_quote(source, dialect)} is never closed"
+        else:
+            check_rows(source, dialect, longer=True)
+        raise ValueError(f"{source.name} cannot be read as CSV: {reason.strip()}") from None
+
+
+def _may_be_short(frame: DataFrame) -> bool:
+    """Return whether a row may have fewer values than there are names: pandas takes the last ones for missing."""
+    return bool(frame.iloc[:, -1].isna().any())
+
+
+def _without_empty(frame: DataFrame, names: list[str]) -> tuple[DataFrame, list[str]]:
+    """Leave out columns without a name and without a value, which separators at the ends of lines make."""
+    unnamed = [k for k, name in enumerate(names) if not name and k < frame.shape[1]]
+    empty = [k for k in unnamed if frame.iloc[:, k].isna().all()]
+    notes = [f"column {k + 1} has no name, and is called {frame.columns[k]!r}" for k in unnamed if k not in empty]
+    if empty:
+        notes.append(f"left out: {len(empty)} column{'s' * (len(empty) > 1)} without a name and without a value")
+        frame = frame.drop(columns=frame.columns[empty])
+    return frame, notes
+
+
+def _check_names(names: Sequence[str], source: Source) -> None:
+    twice = sorted(name for name, times in Counter(names).items() if times > 1 and name)
+    if twice:
+        raise ValueError(
+            f"{source.name} cannot be read as {source.kind}: several columns have the name {', '.join(twice)}"
+        )
+
+
+def _idle(source: Source, options: ReadOptions) -> list[str]:
+    """Return notes on options that were told but do not matter to a file of this kind."""
+    others = ("sheet",) if source.kind == "CSV" else ("sep", "decimal", "encoding")
+    others = ("sheet", *others) if source.kind == "Parquet" else others
+    return [
+        f"--{name} has no meaning for a {source.kind} file" for name in others if getattr(options, name) is not None
+    ]
