@@ -188,7 +188,7 @@ def test_columns_of_every_form_from_file_to_file(tmp_path):
         "share: numbers written as text, all with %",
         "dropped: who (it names rows: 145 distinct texts)",
     ]
-    fitted.model.save(tmp_path / "model", b"")
+    fitted.model.save(tmp_path / "model")
     assert "error" not in run("predict", tmp_path / "model", tmp_path / "data.csv", "--out", tmp_path / "p.csv").stderr
     expected = fitted.model.predict(messy_table()).scores
     np.testing.assert_allclose(pd.read_csv(tmp_path / "p.csv")["score"], expected, rtol=1e-12)

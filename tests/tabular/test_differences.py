@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import symloss as sl
-from symloss.cli import app
 from symloss.tabular import Encoding, TableModel, fit_table
 from symloss.tabular.differences import Differences, Profile
+from symloss.tabular.predicting import predict_file
 
 N = 120
 
@@ -87,14 +86,10 @@ def test_parts_are_counted_as_the_whole(fitted):
     assert sentences(fitted.model, empty[:50], table()[50:]) == []
 
 
-def test_predict_prints_warnings_but_not_of_columns_that_are_kept(fitted, tmp_path):
-    fitted.model.save(tmp_path / "model", b"")
-    table().assign(who=range(N), more=1, age=500.0).to_csv(tmp_path / "new.csv", index=False)
-    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), str(tmp_path / "new.csv"), "--id", "who"])
-    assert [line for line in result.stderr.splitlines() if line.startswith("warning: ")] == [
-        "warning: columns that the table of the fit did not have are ignored: more",
-        "warning: column 'age' is far outside the range of the fit in 120 of 120 rows",
-    ]
+def test_columns_that_are_kept_may_be_new(fitted, tmp_path):
+    table().assign(who=range(N), more=1).to_csv(tmp_path / "new.csv", index=False)
+    notes = predict_file(fitted.model, tmp_path / "new.csv", tmp_path / "p.csv", ["who"])
+    assert notes[-1] == "warning: columns that the table of the fit did not have are ignored: more"
 
 
 def test_very_wide_ranges():
@@ -105,12 +100,15 @@ def test_very_wide_ranges():
 
 
 def test_the_profile_is_saved_and_a_model_without_it_is_read(fitted, tmp_path):
-    fitted.model.save(tmp_path / "model", b"")
+    fitted.model.save(tmp_path / "model")
     again = TableModel.load(tmp_path / "model")
     assert again.profile == fitted.model.profile
     assert again.encoding == fitted.model.encoding
     new = table().assign(age=500.0, city="Paris")
     assert sentences(again, new) == sentences(fitted.model, new)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    notes = predict_file(again, tmp_path / "new.csv", tmp_path / "p.csv")
+    assert "warning: column 'age' is far outside the range of the fit in 120 of 120 rows" in notes
     earlier = TableModel(again.estimator, again.encoding, again.label, again.labels)
     assert sentences(earlier, new) == ["column 'city' has a category that the fit has not seen in 120 of 120 rows"]
     np.testing.assert_array_equal(earlier.predict(new).scores, again.predict(new).scores)

@@ -17,6 +17,7 @@ def fit(
     *,
     risk: str = "auc",
     positive: Any = None,
+    unlabeled: str | None = None,
     drop: str | Sequence[str] = (),
     weight: str | None = None,
     pi: float | None = None,
@@ -33,14 +34,17 @@ def fit(
     Parameters
     ----------
     data : pandas or polars DataFrame, str or Path
-        The table, or the path of a file that ``symloss fit`` reads. Numbers are taken as they are, texts are one-hot
-        encoded; ``notes`` of the model say what was done with each column. From a CSV file, labels are read as text.
+        The table, or the path of a file that ``symloss fit`` reads; ``notes`` of the model say what was done with each
+        column. From a CSV file, labels are read as text.
     label : str
         The column of labels, of two distinct values.
     risk : {"auc", "ber"}
         The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
     positive : optional
         The positive label; by default the larger of the two.
+    unlabeled : {"positive-unlabeled"}, optional
+        Take the rows without a label as unlabeled data instead, if all others have the same label, the positive one.
+        By default they are left out.
     drop : str or sequence of str
         Columns that are not used as features.
     weight : str, optional
@@ -51,7 +55,7 @@ def fit(
     candidates : list of (name, estimator), optional
         The candidates to choose from, as in ``AUCClassifierCV``.
     max_categories : int
-        The largest number of distinct texts that a column may have.
+        The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
     time_limit : float, optional
         After how many seconds no more candidates are scored, as in ``AUCClassifierCV``.
     random_state, n_jobs
@@ -76,11 +80,13 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
+    frame, notes = table_of(data, text=[label])
     fitted = fit_table(
-        table_of(data, text=[label]),
+        frame,
         label,
         risk=risk,
         positive=None if positive is None else as_text(positive),
+        unlabeled=unlabeled,
         drop=[drop] if isinstance(drop, str) else list(drop),
         weight=weight,
         pi=pi,
@@ -91,6 +97,7 @@ def fit(
         seed=random_state,
         jobs=n_jobs,
         progress=progress,
+        notes=notes,
     )
     model: TableModel = fitted.model
     return model
