@@ -3,9 +3,9 @@
     python benchmarks/which_loss.py --out benchmarks/results
 
 The perceptron has 100 hidden units and is trained by Adam for 100 epochs on 1,000 points (fewer if a data set is
-small), of which every fifth is held out. The first table shows the AUC on clean test labels, as the mean over the data
-sets and draws: after the last epoch, and after the epoch with the best AUC on the held-out noisy labels (of every fifth
-epoch). The second table shows each data set at a flip rate of 30%, after the last epoch.
+small), of which every fifth is held out. The tables show the AUC on clean test labels, as the mean over the data sets
+and draws: after the epoch with the best AUC on the held-out noisy labels (of every fifth epoch), after the last epoch,
+and for each data set at a flip rate of 30%.
 """
 
 import argparse
@@ -81,26 +81,19 @@ def train(criterion, parts, seed):
     return clean[-1], clean[noisy.argmax()]
 
 
-def means_by_flips(found):
-    """Return the means over the data sets as Markdown."""
-    shares = [f"{flips:.0%}" for flips in FLIPS]
-    lines = [
-        f"| flipped labels | {' | '.join(shares)} | {' | '.join(f'{share}, stopped early' for share in shares)} |",
-        "|---|" + "--:|" * (2 * len(FLIPS)),
-    ]
+def means_by_flips(found, title, way):
+    """Return the means over the data sets as Markdown: after the last epoch (``way`` 0), or stopped early (1)."""
+    lines = [f"| {title} | {' | '.join(f'{flips:.0%} flipped' for flips in FLIPS)} |", "|---|" + "--:|" * len(FLIPS)]
     for name in CRITERIA:
-        of = {
-            flips: np.mean([pairs for key, pairs in found.items() if key[::2] == (name, flips)], axis=(0, 1))
-            for flips in FLIPS
-        }
-        lines.append(f"| {name} | {' | '.join(f'{of[flips][way]:.3f}' for way in (0, 1) for flips in FLIPS)} |")
+        of_name = [[pairs for key, pairs in found.items() if key[::2] == (name, flips)] for flips in FLIPS]
+        lines.append(f"| {name} | {' | '.join(f'{np.mean(pairs, axis=(0, 1))[way]:.3f}' for pairs in of_name)} |")
     return "\n".join(lines) + "\n"
 
 
 def means_by_dataset(found, flips=0.3):
     """Return the means after the last epoch of each data set at one flip rate, as Markdown."""
     names = list(dict.fromkeys(dataset for _, dataset, _ in found))
-    lines = [f"| {flips:.0%} flipped | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
+    lines = [f"| last epoch, {flips:.0%} flipped | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
     for name in CRITERIA:
         means = [np.mean(found[name, dataset, flips], axis=0)[0] for dataset in names]
         lines.append(f"| {name} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
@@ -120,7 +113,8 @@ def main():
                 parts = split(X, y, flips, seed)
                 for name, criterion in CRITERIA.items():
                     found[name, dataset, flips].append(train(criterion, parts, seed))
-    text = means_by_flips(found) + "\n" + means_by_dataset(found)
+    parts = [means_by_flips(found, "stopped early", 1), means_by_flips(found, "last epoch", 0), means_by_dataset(found)]
+    text = "\n".join(parts)
     print(text)
     if options.out:
         write_whole(options.out / "which_loss.md", text)

@@ -276,3 +276,7 @@ def test_rankings_are_scored_and_rows_survive_the_file(tmp_path, monkeypatch):
     again = wrong_labels.read_rows(tmp_path / "rows.csv", wrong_labels.Row)
     assert [row.key for row in again] == [row.key for row in rows]
     assert "| 10% | all | **100.0** |" in wrong_labels.table(again, "average_precision")
+
+
+def test_the_page_on_times_is_of_the_committed_rows():
+    assert importlib.import_module("seconds").table() == (BENCHMARKS / "results" / "seconds.md").read_text()
