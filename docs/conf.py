@@ -1,6 +1,7 @@
 import re
 
 import matplotlib
+from sphinx_gallery.sorting import ExplicitOrder
 
 import symloss
 
@@ -29,6 +30,25 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"[/\\](?!with_|distributed)\w+\.py$",  # those of other libraries run in the tests
+    "within_subsection_order": ExplicitOrder(
+        [
+            "noisy_labels.py",
+            "audit.py",
+            "relabel.py",
+            "noise_against_auc.py",
+            "corrupted_labels.py",
+            "symmetric_losses.py",
+            "positive_unlabeled.py",
+            "keywords.py",
+            "boosting.py",
+            "no_probabilities.py",
+            "early_stopping.py",
+            "unprinted_decay.py",
+            "section_6_2.py",
+            "*",
+        ]
+    ),
+    "remove_config_comments": True,  # such as the path of a picture
     "download_all_examples": False,
     "image_srcset": ["2x"],
     "show_memory": False,

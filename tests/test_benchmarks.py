@@ -278,3 +278,7 @@ def test_rankings_are_scored_and_rows_survive_the_file(tmp_path, monkeypatch):
     lines = wrong_labels.table(again, "average_precision").splitlines()
     assert lines[0] == "| labels flipped | 10% |"
     assert "| perfect | **100.0** |" in lines
+
+
+def test_the_page_on_times_is_of_the_committed_rows():
+    assert importlib.import_module("seconds").table() == (BENCHMARKS / "results" / "seconds.md").read_text()

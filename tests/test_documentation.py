@@ -163,3 +163,19 @@ def test_links_of_pages_outside_the_site_lead_somewhere():
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (ROOT / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_example_has_a_picture():
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    assert examples
+    for example in examples:
+        named = re.findall(r'^# sphinx_gallery_thumbnail_path = "(.+)"$', example.read_text(), re.M)
+        drawn = re.search(r"^from matplotlib|^import matplotlib", example.read_text(), re.M)
+        assert bool(named) != bool(drawn), example.name  # the gallery draws, or takes a picture from the documentation
+        assert all((ROOT / "docs" / path).exists() for path in named), example.name
+
+
+def test_pages_show_pictures_that_exist():
+    for page in PAGES:
+        for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text()):
+            assert (page.parent / path).exists(), f"{page.name}: {path}"

@@ -279,6 +279,20 @@ def test_the_address_keeps_a_view_and_refuses_nonsense(visit, explorer, tmp_path
     assert read == {"eta": "0.25", "scale": "5", "margin": "0"}
 
 
+def test_the_handle_of_pi_lies_right_of_that_of_pi_prime(visit, explorer):
+    page = visit(explorer)
+    place = """name => { const { min, max, value } = document.getElementById(name);
+      return (value - min) / (max - min); }"""
+    places = {name: page.evaluate(place, name) for name in ("pi", "pi_prime")}
+    assert places == pytest.approx({"pi": 0.7, "pi_prime": 0.4})
+    for name, value in (("pi", 0.2), ("pi_prime", 0.9)):
+        move(page, name, value)
+        assert page.evaluate(place, "pi") >= page.evaluate(place, "pi_prime")
+    page = visit(explorer, anchor="pi=0.3&pi_prime=0.2")
+    assert page.evaluate(place, "pi") == pytest.approx(0.3)
+    assert page.evaluate(place, "pi_prime") == pytest.approx(0.2)
+
+
 def test_everything_is_reached_and_moved_with_the_keyboard(visit, explorer):
     page = visit(explorer)
     controls = "[...document.querySelectorAll('input, button, summary, .findings > .scroll')]"

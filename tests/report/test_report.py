@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from symloss.losses import list_losses
-from symloss.paper.compare import compare, noise_text, summarize
+from symloss.paper.compare import Cell, compare, noise_text, summarize
 from symloss.paper.images import FURTHER_WAYS
 from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import SCORES, loss_heading
-from symloss.report.content import distinct_names
+from symloss.report.claim import SYMMETRIC, claim_section
+from symloss.report.content import Run, distinct_names
 from symloss.report.report import write_report
 
 
@@ -166,6 +167,37 @@ def test_runs_are_told_apart(tmp_path):
     assert [run.name for run in runs] == ["old/uci", "new/uci"]
     assert len(Tables((tmp_path / "report.html").read_text(encoding="utf-8")).cells) == 4
     assert distinct_names([Path("/a/x"), Path("/b/x"), Path("/x")]) == ["a/x", "b/x", "//x"]
+
+
+def test_the_claim_is_counted_row_by_row(report, results):
+    page = report.read_text(encoding="utf-8")
+    verdicts = re.search(r'<ul class="held">(.*?)</ul>', page, re.S)[1]
+    shown = [" ".join(re.sub(r"<.*?>", "", item).split()) for item in re.findall(r"<li>(.*?)</li>", verdicts, re.S)]
+    tested = ["uci-matched", "uci-printed", "cifar10", "mnist"]  # uci-further has no loss that the paper has
+    assert [text.split(":")[0] for text in shown] == tested
+    for name, text in zip(tested, shown, strict=True):
+        cells = compare(read_results(results / name).whole)
+        for noise in ((1.0, 0.0), (0.65, 0.45)):
+            rows = {}
+            for cell in cells:
+                if (cell.pi, cell.pi_prime) == noise:
+                    rows.setdefault((cell.dataset, cell.risk), {})[cell.loss in SYMMETRIC, cell.loss] = cell
+            ahead = []
+            for row in rows.values():
+                best, *others = sorted(row, key=lambda key: -row[key].mean)
+                ahead.append(best[0] and row[best].mean > max(row[key].mean for key in others if not key[0]))
+            assert f"{sum(ahead)} of {len(rows)}" in text
+        assert "it held." in text
+
+
+def test_a_claim_that_did_not_hold_is_not_said_to_hold():
+    scores = {"sigmoid": 70.0, "barrier_hinge": 60.0, "hinge": 80.0}
+    row = [Cell("uci", "susy", "auc", 0.65, 0.45, loss, mean, 0.1, 2, False, 90.0, 0.1, False)
+           for loss, mean in scores.items()]  # fmt: skip
+    section = claim_section([Run("mine", {}, {PUBLISHED: row}, ())])
+    assert "it did not hold" in section.html
+    assert "10.0 points behind the best other one" in " ".join(section.html.split())
+    assert "in 0 of 1 rows (paper: 0)" in " ".join(section.html.split())
 
 
 def test_key_figures_are_those_of_each_run(report, results):

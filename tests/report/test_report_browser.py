@@ -9,6 +9,7 @@ from symloss.paper.compare import compare, noise_text, summarize
 from symloss.paper.images import FURTHER_WAYS
 from symloss.paper.results import PUBLISHED, Result, read_results, write_result
 from symloss.paper.score_tables import loss_heading
+from symloss.report.claim import TITLE, panels
 from symloss.report.report import write_report
 from symloss.report.tables import signed
 
@@ -120,6 +121,59 @@ def test_a_link_lands_at_its_heading(visit, small_report, anchor):
     page = visit(small_report, anchor=anchor)
     page.wait_for_timeout(300)
     assert 0 <= page.locator(f"#{anchor.split('&')[0]}").evaluate("it => it.getBoundingClientRect().top") < 100
+
+
+@pytest.mark.parametrize(("settings", "section"), [
+    ("dataset=susy", "results"), ("run=cifar10&loss=hinge", "results"), ("eta=0.3", "explorer"),
+])  # fmt: skip
+def test_a_link_without_an_anchor_lands_at_what_it_sets(visit, small_report, settings, section):
+    page = visit(small_report, anchor=settings)
+    page.wait_for_timeout(300)
+    top = f"document.getElementById('{section}').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(top) < 100
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    page.evaluate("hash => { location.hash = hash; }", settings.replace("susy", "adult").replace("0.3", "0.4"))
+    if "&" not in settings:
+        page.wait_for_timeout(300)
+        assert 0 <= page.evaluate(top) < 100
+
+
+def test_the_claim_comes_first_with_its_figure(visit, small_report):
+    page = visit(small_report)
+    assert page.locator("h2").first.inner_text() == TITLE
+    panels = [panel for run in ("uci-matched", "uci-printed", "cifar10") for panel in shown_panels(small_report, run)]
+    assert page.locator("#claim-of option").all_inner_texts() == [panel["title"] for panel in panels]
+    page.locator("#claim-of").select_option("cifar10: AUC")
+    for loss in panels[-1]["losses"]:
+        x, y = drawn(page, "claim-plot")[loss["title"]]
+        assert (x, y) == (panels[-1]["noises"], loss["ours"])
+        assert drawn(page, "claim-plot")[f"{loss['title']}, paper"][1] == loss["paper"]
+
+
+def shown_panels(small_report, run):
+    return panels(run, compared(small_report, run))
+
+
+def test_a_phone_shows_a_figure_within_five_screens(visit, report):
+    page = visit(report, viewport={"width": 390, "height": 844})
+    tops = page.locator(".plot:visible").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+    assert 0 < tops[0] < 5 * 844
+
+
+def test_a_table_that_scrolls_sideways_says_so(visit, small_report):
+    page = visit(small_report, viewport={"width": 390, "height": 844})
+    box = page.locator("#summary .scroll:visible").first
+    hint = box.locator("xpath=preceding-sibling::*[1]")
+    assert hint.inner_text() == "Scroll sideways to see all columns →"
+    assert "more" in box.get_attribute("class")
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    page.wait_for_function("() => !document.querySelector('#summary .scroll').classList.contains('more')")
+    assert hint.is_visible()
+    page.set_viewport_size({"width": 1600, "height": 900})
+    hint.wait_for(state="hidden")
+    page.locator("#noise-ber summary").click()  # a table that is made later
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("#noise-ber .sideways").wait_for()
 
 
 def drawn(page, figure):

@@ -10,6 +10,7 @@ import typer
 
 from symloss.cli.application import Json
 from symloss.cli.arguments import command_line, listed
+from symloss.cli.reading import DATA, Decimal, FileEncoding, Sep, Sheet
 from symloss.cli.terminal import fit_progress, new_console, plain_table
 from symloss.extras import require
 
@@ -17,7 +18,7 @@ _SHOWN = 10
 
 
 def audit(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA")],
+    data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
     label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
     out: Annotated[Path, typer.Option(help="The folder to write into.", metavar="FOLDER")] = Path("audit"),
     positive: Annotated[
@@ -26,6 +27,14 @@ def audit(
     ids: Annotated[
         list[str] | None,
         typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
+    ] = None,
+    unlabeled: Annotated[
+        str | None,
+        typer.Option(
+            help="What rows without a label are: unlabeled data beside positive rows.",
+            metavar="positive-unlabeled",
+            show_default="left out",
+        ),
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
@@ -37,9 +46,19 @@ def audit(
     pi_prime: Annotated[
         float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
     ] = None,
-    max_categories: Annotated[int, typer.Option(help="How many distinct texts a column may have.", min=2)] = 50,
+    max_categories: Annotated[
+        int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
+    ] = 50,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: FileEncoding = None,
+    sheet: Sheet = None,
     as_json: Json = False,
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
@@ -49,8 +68,9 @@ def audit(
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
     from symloss.estimators.encoding import as_text
-    from symloss.tabular import fit_table, read_table
+    from symloss.tabular import fit_table
     from symloss.tabular.documents import check_audit_folder, noise_summary, write_audit
+    from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.labels import check_ids, label_table
     from symloss.tabular.page import About
 
@@ -59,19 +79,21 @@ def audit(
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     require("all", "symloss audit needs pandas", "pandas")
     kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
-    frame = read_table(data, text=[label, *kept])
+    frame, read_notes, _ = read(data, text=[label, *kept], options=ReadOptions(sep, decimal, encoding, sheet))
     check_ids(frame, kept)
     with fit_progress() as progress:
         fitted = fit_table(
-            frame, label, positive=positive, drop=[*kept, *dropped], weight=weight, pi=pi, pi_prime=pi_prime,
-            max_categories=max_categories, seed=seed, jobs=jobs, progress=progress,
+            frame, label, positive=positive, unlabeled=unlabeled, drop=[*kept, *dropped], weight=weight, pi=pi,
+            pi_prime=pi_prime, max_categories=max_categories, time_limit=time_limit, seed=seed, jobs=jobs,
+            progress=progress, notes=read_notes,
         )  # fmt: skip
     written = write_audit(fitted, frame, out, About(data.name, command_line(), kept))
     found, worst = noise_summary(fitted), label_table(fitted, frame, kept).head(_SHOWN)
     if as_json:
         print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
         return
-    print(fitted.notes[0])
+    for note in fitted.notes:
+        print(note)
     for sentence in found["words"]:
         print(sentence)
     print(f"{found['suspicious']} labels are more likely wrong than right; the {len(worst)} least credible ones:")

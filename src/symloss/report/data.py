@@ -70,7 +70,7 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
         "names": names,
         "titles": {key: list(titles.values()) for key, titles in values.items()},
         "noises": [noise_text(*noise) for noise in noises],
-        "styles": _styles(names["loss"]),
+        "styles": loss_marks(names["loss"]),
         "cells": _columns(
             place(run, way, cell) | _numbers_of_cell(cell) for run, way, cells in lists for cell in cells
         ),
@@ -83,8 +83,14 @@ def report_data(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _styles(losses: Sequence[str]) -> list[dict[str, str]]:
-    """Return for each loss its color in the paper's figures, and a symbol."""
+def loss_marks(losses: Sequence[str]) -> list[dict[str, str]]:
+    """Return for each loss its color in the paper's figures, and a symbol.
+
+    Examples
+    --------
+    >>> loss_marks(["hinge"])
+    [{'color': '#56B4E9', 'symbol': 'triangle-up'}]
+    """
     styles = styles_of(losses)
     further = [loss for loss in losses if styles[loss]["marker"] not in SYMBOLS]
     return [
@@ -134,4 +140,4 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS)
 
 
-__all__ = ["FILTERS", "filter_values", "report_data"]
+__all__ = ["FILTERS", "filter_values", "loss_marks", "report_data"]

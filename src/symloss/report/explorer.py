@@ -55,9 +55,9 @@ _TRANSFORMATION = (
     Slider("margin", "margin", "subtracted from z", 0, -2, 2, 0.1),
 )
 _PROBABILITY = (Slider("eta", "η", "probability of a positive at x", 0.8, 0.01, 0.99, 0.01),)
-_NOISE = (
-    Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0.5, 1, 0.01),
-    Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 0.5, 0.01),
+_NOISE = (  # on one scale, so that the handle of π lies right of that of π′
+    Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0, 1, 0.01),
+    Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 1, 0.01),
 )
 # For each parameter of a built-in loss: from, to, step and meaning.
 _RANGES = {
@@ -229,7 +229,7 @@ def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
         *((loss.title, "", sliders) for loss in losses if (sliders := _parameters(loss))),
         ("Every loss", transformation, _TRANSFORMATION),
         ("Conditional risk", "", _PROBABILITY),
-        ("Noise", "", _NOISE),
+        ("Noise", "π cannot be below π′.", _NOISE),
     ]
 
 

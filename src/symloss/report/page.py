@@ -10,6 +10,7 @@ A page has a title and sections. A section has its HTML, its data and its script
     symloss.element(tag, attributes, ...children)   a new HTML element
     symloss.escaped(text)                 the text, escaped so that a label or hovertemplate of Plotly shows it as it is
     symloss.keepInAddress(names, entries) put entries into the page's address, in place of all that have these names
+    symloss.settingsOf(section, names)    say which section has these names, so that a link which sets them leads there
     symloss.color(hex)                    the color, made light or dark enough to be seen on this theme
 
 ``plot`` gives the HTML of one such figure. A Plotly figure made in Python goes into ``data`` as

@@ -10,11 +10,12 @@ from pathlib import Path
 from symloss import __version__
 from symloss.files import write_whole
 from symloss.paper.score_tables import loss_heading, score_text
+from symloss.report.claim import claim_section
 from symloss.report.content import Run, read_runs
 from symloss.report.data import FILTERS, filter_values, report_data
 from symloss.report.explorer import explorer_section
 from symloss.report.page import Section, plot, render, render_page, source
-from symloss.report.summary import summary_section
+from symloss.report.summary import provenance_section, summary_section
 from symloss.report.tables import LIMITS, shade, signed, tables_of
 
 SCRIPTS = ("chosen.js", "filters.js", "trials.js", "figures.js")  # each uses what the scripts before it define
@@ -67,7 +68,7 @@ def report_html(runs: Sequence[Run]) -> str:
     now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
     return render_page(
         "Results beside the paper's" if _published(runs) else "Results",
-        [summary_section(runs), results_section(runs), _explorer()],
+        [*_claim(runs), summary_section(runs), results_section(runs), provenance_section(runs), _explorer()],
         lead="Learning from corrupted labels with symmetric losses: "
         f"{', '.join(run.name for run in runs)}. Written by symloss {__version__} on {now}.",
     )
@@ -105,6 +106,12 @@ def results_section(runs: Sequence[Run]) -> Section:
 def _published(runs: Sequence[Run]) -> bool:
     """Return whether the paper has any cell of the runs."""
     return any(cell.paper_mean is not None for run in runs for cell in run.published)
+
+
+def _claim(runs: Sequence[Run]) -> list[Section]:
+    """Return the section on the paper's claim, if the runs can say something about it."""
+    section = claim_section(runs)
+    return [section] if section else []
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The summary of a report: how well each run agrees with the paper, and how it was made."""
+"""How well each run of a report agrees with the paper, and how it was made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def summary_section(runs: Sequence[Run]) -> Section:
-    """Return the section at the top of a report.
+    """Return the section of the most important numbers.
 
     Examples
     --------
@@ -49,9 +49,19 @@ def summary_section(runs: Sequence[Run]) -> Section:
         ],
         parts=[line for run in runs for line in _parts(run)],
         published=any(summary.compared for summary in summaries.values()),
-        runs=runs,
     )
     return Section("summary", "Summary", html)
+
+
+def provenance_section(runs: Sequence[Run]) -> Section:
+    """Return the section that says how each run was made, and which files are left out.
+
+    Examples
+    --------
+    >>> provenance_section([]).title
+    'What was run'
+    """
+    return Section("runs", "What was run", render("provenance.html.j2", runs=runs))
 
 
 def key_figures(summary: Summary) -> list[tuple[str, str]]:
@@ -96,4 +106,4 @@ def _texts(summary: Summary) -> tuple[str, ...]:
     return (f"{summary.cells:,}", compared, rms, *shares, *others)
 
 
-__all__ = ["COLUMNS", "Line", "key_figures", "summary_section"]
+__all__ = ["COLUMNS", "Line", "key_figures", "provenance_section", "summary_section"]

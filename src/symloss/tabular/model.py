@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +19,7 @@ from symloss.estimators.persistence import load as load_estimator
 from symloss.estimators.persistence import read_contents, read_file, save_with
 from symloss.tabular.differences import Profile
 from symloss.tabular.frames import as_pandas
+from symloss.tabular.thresholds import known_rates
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -156,12 +156,7 @@ class TableModel:
     @property
     def rates(self) -> Contamination | None:
         """The rates pi and pi' of the labels: those that were given, else those that were estimated, else None."""
-        pi, pi_prime = (getattr(self.estimator, name, None) for name in ("pi", "pi_prime"))
-        if pi is not None and pi_prime is not None:
-            return Contamination(float(pi), float(pi_prime))
-        if self.noise is None or self.noise.pi is None or self.noise.pi_prime is None:
-            return None
-        return Contamination(self.noise.pi, self.noise.pi_prime)
+        return known_rates(self.estimator)
 
     @property
     def probability_of(self) -> str | None:
@@ -196,8 +191,8 @@ class TableModel:
         features = self._features(self._encoded(frame).values)
         return float(self.estimator.score(features, (given == positive).astype(np.int64)))
 
-    def save(self, folder: str | Path, further: Mapping[str, bytes] | None = None) -> list[Path]:
-        """Write the model into a folder, and further files by their names; return the paths of all files in it.
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write the model into a folder, and return the paths of all files in it.
 
         No pickle is written. A folder that holds a saved model and nothing else is replaced; any other folder that is
         not empty is refused.
@@ -211,7 +206,7 @@ class TableModel:
         }
         if self.profile is not None:
             table["profile"] = self.profile.to_json()
-        save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode(), **(further or {})})
+        save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode()})
         return sorted(folder.iterdir())
 
     @classmethod

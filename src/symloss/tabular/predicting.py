@@ -129,9 +129,10 @@ def predict_file(
     who,score,prediction,given_probability
     """
     counts, known = Counts(), {*model.columns, *keep}
+    read_notes: list[str] = []
     differences = Differences(model.encoding, model.profile, list(keep))
     with whole_table(out) as write:
-        for frame in read_chunks(data, rows, text=[*model.encoding.texts, *keep], options=options):
+        for frame in read_chunks(data, rows, text=[*model.encoding.texts, *keep], options=options, notes=read_notes):
             predicted = predictions(model, frame, keep, threshold)
             write(predicted.table)
             counts.rows += len(frame)
@@ -139,7 +140,8 @@ def predict_file(
             counts.unseen.update(predicted.unseen)
             differences.add(frame, predicted.unseen)
             counts.ignored = [name for name in frame.columns if name not in known]
-    return [*prediction_notes(model, counts), *(MARK + sentence for sentence in differences.sentences())]
+    warnings = [MARK + sentence for sentence in differences.sentences()]
+    return [*prediction_notes(model, counts), *read_notes, *warnings]
 
 
 def scores_of_file(model: TableModel, data: str | Path, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND) -> Array:

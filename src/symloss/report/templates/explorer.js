@@ -15,7 +15,11 @@
   function set(name, text) {
     const { min, max } = byId(name);
     const value = text === "" ? NaN : Number(text);
-    if (Number.isFinite(value)) state[name] = Math.min(Math.max(value, Number(min)), Number(max));
+    if (!Number.isFinite(value)) return;
+    state[name] = Math.min(Math.max(value, Number(min)), Number(max));
+    // The handle of π stops at that of π′.
+    if (name === "pi") state.pi = Math.max(state.pi, state.pi_prime);
+    if (name === "pi_prime") state.pi_prime = Math.min(state.pi, state.pi_prime);
   }
 
   function showControls() {
@@ -32,6 +36,7 @@
     const given = new URLSearchParams(address);
     const known = (given.get("losses") ?? "").split(",").filter((name) => losses.some((loss) => loss.name === name));
     if (given.has("losses")) state.shown = known;
+    state.pi_prime = 0; // so that any π can be set first
     for (const name of Object.keys(defaults)) set(name, given.get(name) ?? String(defaults[name]));
     return true;
   }
@@ -269,6 +274,7 @@
     before = now;
   }
 
+  symloss.settingsOf("explorer", ["losses", ...Object.keys(defaults)]);
   document.addEventListener("symloss-theme", () => showKey(losses.filter(({ name }) => state.shown.includes(name))));
   for (const part of find(".controls, .drawn")) part.hidden = false;
   readAddress();

@@ -123,6 +123,7 @@
   });
   addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
 
+  symloss.settingsOf("results", keys);
   listen(show);
   form.hidden = false;
   if (!form.querySelector(".filter")) form.querySelector("button").hidden = true;

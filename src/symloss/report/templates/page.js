@@ -28,14 +28,19 @@ window.symloss = (() => {
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
+  // Which section the settings of an address belong to: a link without an anchor leads to what it sets.
+  const sectionOf = new Map();
+  const settingsOf = (section, names) => names.forEach((name) => sectionOf.set(name, section));
+
   // Scroll a new page to its anchor once all sections are drawn. Later, the browser finds anchors without settings.
   function toAnchor() {
     const [anchor] = location.hash.slice(1).split("&");
-    requestAnimationFrame(() => document.getElementById(anchor)?.scrollIntoView({ behavior: "instant" }));
+    const target = document.getElementById(anchor) ?? document.getElementById(sectionOf.get(anchor.split("=")[0]));
+    requestAnimationFrame(() => target?.scrollIntoView({ behavior: "instant" }));
   }
   const [{ type: arrival }] = performance.getEntriesByType("navigation");
   if (arrival === "navigate") addEventListener("load", toAnchor);
-  addEventListener("hashchange", () => { if (location.hash.includes("&")) toAnchor(); });
+  addEventListener("hashchange", () => { if (/[&=]/.test(location.hash)) toAnchor(); });
 
   const isDark = () => !printing && (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const property = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -130,6 +135,28 @@ window.symloss = (() => {
     );
   }
 
+  // A box that scrolls sideways says so, and fades out at the side where there is more.
+  const HINT = "Scroll sideways to see all columns →";
+  function showSideways(box) {
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    const before = box.previousElementSibling;
+    const hint = before?.classList.contains("sideways") ? before : null;
+    if (wide && !hint) box.before(element("p", { class: "sideways", "aria-hidden": "true" }, HINT));
+    if (hint) hint.hidden = !wide;
+    box.classList.toggle("more", wide && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  }
+  const sizes = new ResizeObserver((entries) => {
+    for (const box of new Set(entries.map(({ target }) => target.closest(".scroll")))) if (box) showSideways(box);
+  });
+  function watch(box) {
+    sizes.observe(box);
+    for (const child of box.children) sizes.observe(child);
+    box.addEventListener("scroll", () => showSideways(box), { passive: true });
+    // Some tables are made later.
+    new MutationObserver(() => { for (const child of box.children) sizes.observe(child); }).observe(box, { childList: true });
+  }
+  document.querySelectorAll(".scroll").forEach(watch);
+
   const button = document.getElementById("theme");
   const label = () => { button.textContent = isDark() ? "Light theme" : "Dark theme"; };
   function repaint() {
@@ -150,5 +177,5 @@ window.symloss = (() => {
   }
   addEventListener("afterprint", () => dispatchEvent(new Event("resize"))); // plots get their former width
 
-  return { data, element, keepInAddress, draw, escaped, color };
+  return { data, element, keepInAddress, settingsOf, draw, escaped, color };
 })();

@@ -1,0 +1,97 @@
+"""
+How noisy are labels, which are wrong, and what would clean ones say?
+=====================================================================
+
+Three questions, each answered from noisy labels alone and with one picture. The clean labels are only drawn beside the
+answers. These are the pictures of three how-to pages.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+import symloss as sl
+from symloss.drawing import COLORS, STYLE
+
+OURS, TRUTH, NOISY = COLORS["barrier_hinge"], "black", COLORS["logistic"]
+plt.rcParams.update(STYLE | {"svg.hashsalt": "symloss", "figure.figsize": (6.4, 3.4)})
+
+
+def save(figure, name: str) -> None:
+    if len(sys.argv) > 1:
+        figure.savefig(Path(sys.argv[1]) / name, metadata={"Date": None}, facecolor="white")
+
+
+# %%
+# **How noisy are the labels?** A quarter of the positives were called negative, and a tenth of the negatives positive.
+# The CV forms score each point by models that have not seen its label. Among the smallest and among the largest scores,
+# the share of positive labels does not change any more. There, all points are of one class, and every other label is
+# wrong.
+
+drawn = sl.datasets.make_twonorm(4000, random_state=0)
+y = sl.flip_labels(drawn.target, rate_positive=0.25, rate_negative=0.1, random_state=0)
+model = sl.AUCClassifierCV([("logistic", LogisticRegression())], random_state=0).fit(drawn.data, y)
+print(model.noise_)
+
+parts = np.array_split(np.argsort(model.oof_scores_), 20)
+percent = 5 * np.arange(20) + 2.5
+figure, panel = plt.subplots(layout="constrained")
+panel.bar(percent, [100 * np.mean(y[part] > 0) for part in parts], 4.4, color=NOISY, alpha=0.45)
+panel.plot(percent, [100 * np.mean(drawn.target[part] > 0) for part in parts], "k.", label="truly positive")
+positive = np.mean(y > 0)
+prior = positive * model.noise_.pi + (1 - positive) * model.noise_.pi_prime
+rates = sl.corruption.to_flip_rates((model.noise_.pi, model.noise_.pi_prime), prior)
+for ends, share, class_ in (((0, 50), rates.negative, "negatives"), ((50, 100), 1 - rates.positive, "positives")):
+    panel.plot(ends, (100 * share, 100 * share), color=OURS, linewidth=2)
+    text = f"estimate: {share:.0%} of the {class_}"
+    panel.annotate(text, (np.mean(ends), 100 * share + 7), color=OURS, ha="center")
+panel.set(xlabel="points, from the smallest to the largest score (%)", ylabel="labeled positive (%)", ylim=(0, 104))
+panel.grid(visible=False, axis="x")
+panel.legend(loc="center left")
+save(figure, "label_noise.svg")
+
+# %%
+# **Which labels are wrong?** ``label_quality_`` is the probability that a label is right. Look at the labels with the
+# smallest values first: nearly all of them are wrong, until few wrong ones are left.
+
+wrong = (y != drawn.target)[np.argsort(model.label_quality_)]
+looked_at = np.arange(1, len(y) + 1)
+for count in (100, 500, 1000):
+    print(f"of the {count} labels with the lowest quality, {wrong[:count].sum()} are wrong")
+
+figure, panel = plt.subplots(layout="constrained")
+panel.plot(looked_at, np.minimum(looked_at, wrong.sum()), ":", color=TRUTH, label="if one knew")
+panel.plot(looked_at, wrong.cumsum(), color=OURS, linewidth=2.5, label="worst label quality first")
+panel.plot(looked_at, wrong.mean() * looked_at, "--", color=NOISY, label="in any order")
+panel.set(xlabel="labels looked at", ylabel="wrong labels found", xlim=(0, 2000), ylim=(0, None))
+panel.legend(loc="lower right")
+save(figure, "wrong_labels.svg")
+
+# %%
+# **Is 0.63 on noisy labels good?** Here 70% of the points labeled positive are positive, and 40% of those labeled
+# negative. If you know or have estimated these rates, the ROC curve on noisy labels tells the one on clean labels.
+
+drawn = sl.datasets.make_twonorm(20_000, random_state=0)
+X, y, X_clean, y_clean = sl.contaminated_split(
+    drawn.data[:, :6], drawn.target, pi=0.7, pi_prime=0.4, n_positive=4000, n_negative=4000, n_test=4000, random_state=0
+)
+model = LogisticRegression().fit(X[::2], y[::2])
+scores, y = model.decision_function(X[1::2]), y[1::2]
+print(f"AUC on noisy labels: {sl.metrics.auc(scores, y):.2f}")
+print("on clean ones:", sl.metrics.estimate_clean_auc(scores, y, pi=0.7, pi_prime=0.4))
+
+figure, panel = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
+clean = (model.decision_function(X_clean), y_clean)
+for scored, rates, style in (
+    (clean, (1.0, 0.0), {"color": TRUTH, "linestyle": ":", "label": "on clean labels"}),
+    ((scores, y), (0.7, 0.4), {"color": OURS, "linewidth": 2.5, "label": "told from noisy labels"}),
+    ((scores, y), (1.0, 0.0), {"color": NOISY, "linestyle": "--", "label": "on noisy labels"}),
+):
+    fpr, tpr, _ = sl.metrics.clean_roc(*scored, pi=rates[0], pi_prime=rates[1])
+    panel.plot(fpr, tpr, **style)
+panel.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+panel.legend(loc="lower right")
+save(figure, "clean_scores.svg")
