@@ -260,7 +260,7 @@ assert sl.from_two_sets(A, B)[0].shape == (40, 1)
 from pathlib import Path
 
 needs = 'saving a model needs skops and safetensors: pip install "symloss[save]"'
-assert error(fitted.model.save, Path("model"), b"") == needs
+assert error(fitted.model.save, Path("model")) == needs
 """
 
 
@@ -305,7 +305,7 @@ def test_fit_with_all_extras_and_predict_with_three(tmp_path):
     run_with(["cli", "tables", "save", "report"], FIT, tmp_path)
     assert (tmp_path / "model" / "scores.png").stat().st_size > 1000
     done = run_with(["cli", "tables", "save"], "assert run('predict', 'model', 'data.csv') == 0", tmp_path)
-    assert done.stdout.startswith("score,prediction\n")
+    assert done.stdout.startswith("score,prediction,given_probability\n")
     refused = run_with(["cli", "tables", "save"], FIT.replace("== 0", "== 2").replace('"model"', '"new"'), tmp_path)
     assert 'and safetensors: pip install "symloss[all]"' in refused.stderr
     assert not (tmp_path / "new").exists()

@@ -9,12 +9,12 @@ import symloss as sl
 from symloss.cli import app
 from symloss.tabular import fit_table
 from symloss.tabular.findings import findings
+from symloss.tabular.rates import known_rates
 from symloss.tabular.thresholds import (
     Asked,
     choices,
     chosen_threshold,
     cost_threshold,
-    known_rates,
     share_threshold,
     top_threshold,
 )

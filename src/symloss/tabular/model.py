@@ -19,7 +19,7 @@ from symloss.estimators.persistence import load as load_estimator
 from symloss.estimators.persistence import read_contents, read_file, save_with
 from symloss.tabular.differences import Profile
 from symloss.tabular.frames import as_pandas
-from symloss.tabular.thresholds import known_rates
+from symloss.tabular.rates import known_rates
 
 if TYPE_CHECKING:
     from onnx import ModelProto

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.corruption import Contamination
 from symloss.metrics import CleanRates, Estimate, clean_rates
 from symloss.tabular.findings import Findings
+from symloss.tabular.rates import known_rates
 
 Array = NDArray[np.float64]
 
@@ -180,21 +180,6 @@ def chosen_threshold(asked: Asked, estimator: Any, scores: Callable[[], Array]) 
         by = f"pi = {rates.pi:.2f} and pi' = {rates.pi_prime:.2f}, {known}"
         return threshold, [f"threshold {threshold:.4g}, of the smallest expected cost by the rates {by}"]
     return 0.0, []
-
-
-def known_rates(estimator: Any) -> Contamination | None:
-    """Return pi and pi': those given to the estimator, or else those that it has estimated, or None.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> known_rates(sl.AUCClassifierCV(pi=0.9, pi_prime=0.1))
-    Contamination(pi=0.9, pi_prime=0.1)
-    """
-    if estimator.pi is not None and estimator.pi_prime is not None:
-        return Contamination(float(estimator.pi), float(estimator.pi_prime))
-    noise = getattr(estimator, "noise_", None)  # models of earlier versions have none
-    return None if noise is None or noise.pi is None else Contamination(noise.pi, noise.pi_prime)
 
 
 class Choice(NamedTuple):
