@@ -6,20 +6,21 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 # One process per core, but at most eight; each has one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
-# Tests of numbers, which the settings of test-processors could change, and slow ones. PyTorch's compiler fails under the first one.
-NUMERICAL = -m "not gpu and not browser" --deselect=tests/test_risks.py::test_under_inductor tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
+# Tests of numbers, which the settings of test-processors could change.
+NUMERICAL = -m "not gpu and not browser and not slow" tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
   tests/test_audit.py tests/test_boosting.py tests/test_clean_risks.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py \
   tests/test_models.py tests/test_pairwise.py tests/test_pairwise_extremes.py tests/test_risks.py tests/test_sensitivity.py tests/test_theory.py \
   tests/test_theory_random.py tests/test_weak_supervision.py tests/paper/test_training.py src
 # NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 
-.PHONY: demo test test-processors test-pages test-clusters test-gpu lint format bench docs dist clean help
+.PHONY: demo test test-slow test-processors test-pages test-clusters test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis of a loss, two trainings, and the paper's experiments on two data sets (into demo/)"
-	@echo "make test   the tests        make test-processors  tests of numbers, rounded as on other processors"
+	@echo "make test   the tests        make test-slow        tests that take longer"
+	@echo "                             make test-processors  tests of numbers, rounded as on other processors"
 	@echo "                             make test-pages       tests that open pages in Chromium"
 	@echo "                             make test-clusters    tests that kill workers of Dask and Ray"
 	@echo "                             make test-gpu         tests that need a CUDA device"
@@ -55,6 +56,9 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.test
 	$(PYTEST) -m "not gpu and not cluster and not browser and not slow"
+
+test-slow: $(VENV)/.test
+	$(PYTEST) -m "slow and not gpu and not cluster and not browser"
 
 # Each of the first three lines makes PyTorch, MKL, oneDNN, NumPy or OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test

@@ -36,7 +36,7 @@ def differences(world, device, folder):
     return [float(output.rpartition(" ")[2]) for output, _, _ in outcomes]
 
 
-@pytest.mark.parametrize("world", [2, 4])
+@pytest.mark.parametrize("world", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks_together_are_one_process(world, tmp_path):
     for difference in differences(world, "cpu", tmp_path):
         assert 0 < difference < 1e-12
@@ -91,6 +91,7 @@ def run_example(*command):
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="installed from a wheel")
 def test_the_example_alone_and_with_torchrun():
     alone = run_example()

@@ -30,7 +30,9 @@ def example(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have many workers")
-@pytest.mark.parametrize("name", ["skorch", "lightning", "transformers", "accelerate"])
+@pytest.mark.parametrize(
+    "name", ["skorch", pytest.param("lightning", marks=pytest.mark.slow), "transformers", "accelerate"]
+)
 def test_examples_learn_from_noisy_labels(name, capsys):
     example(name).main()
     lines = [line for line in capsys.readouterr().out.splitlines() if "AUC on clean labels" in line]

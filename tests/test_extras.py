@@ -207,6 +207,7 @@ assert run("fit", "data.csv", "--label", "y", "--out", "model") == 2
 """
 
 
+@pytest.mark.slow
 def test_commands_with_their_extra_alone(tmp_path):
     done = run_with(["cli"], COMMANDS, tmp_path)
     assert "Sigmoid" in done.stdout
@@ -235,6 +236,7 @@ assert (again.decision_function(drawn.data) == ranker.decision_function(drawn.da
 """
 
 
+@pytest.mark.slow
 def test_saved_models_with_their_extra_alone(tmp_path):
     run_with(["save"], SAVED, tmp_path)
     assert list((tmp_path / "model").glob("*.skops"))
@@ -285,6 +287,7 @@ sl.report.write_explorer(Path("explorer.html"), [sl.get_loss("ramp")])
 """
 
 
+@pytest.mark.slow
 def test_figures_and_pages_with_their_extra_alone(tmp_path):
     run_with(["report"], REPORT, tmp_path)
     assert "90.5 (0.5)" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -301,6 +304,7 @@ assert run("fit", "data.csv", "--label", "y", "--out", "model") == 0
 """
 
 
+@pytest.mark.slow
 def test_fit_with_all_extras_and_predict_with_three(tmp_path):
     run_with(["cli", "tables", "save", "report"], FIT, tmp_path)
     assert (tmp_path / "model" / "scores.png").stat().st_size > 1000

@@ -320,6 +320,7 @@ def test_under_compile(module, name):
         torch.testing.assert_close(gradient, torch.autograd.grad(expected, scores)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_under_inductor(tmp_path, monkeypatch):
     # What is in the usual folder may have been compiled for other instructions.

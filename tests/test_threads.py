@@ -98,6 +98,7 @@ for matrix in (torch.from_numpy(A), A):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted as Linux does")
 @pytest.mark.skipif(len(getattr(os, "sched_getaffinity", set)(0)) < 2, reason="one core has one thread")
 def test_products_are_done_by_the_calling_thread():

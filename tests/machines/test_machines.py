@@ -456,6 +456,7 @@ assert BACKENDS["symloss-ray"] is not Theirs
 """
 
 
+@pytest.mark.slow
 def test_a_users_backend_named_ray_stays_theirs_and_runs_our_fits():
     subprocess.run([sys.executable, "-c", USERS_OWN], check=True)
 
