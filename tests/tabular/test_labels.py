@@ -109,7 +109,7 @@ def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monke
     result = run("audit", "data.csv", "--label", "y", "--id", "who")
     assert result.exit_code == 0, result.output
     assert "of the labels seem wrong: " in result.stdout
-    assert "labels are more likely wrong than right; the 10 least credible ones:" in result.stdout
+    assert " labels are more likely wrong than right\nthe 10 least credible labels:" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if line.split()[1:2] and line.split()[0].isdigit()]
     rows = [line for line in rows if len(line) == 5]
     assert len(rows) == 10

@@ -96,7 +96,9 @@ def audit(
         print(note)
     for sentence in found["words"]:
         print(sentence)
-    print(f"{found['suspicious']} labels are more likely wrong than right; the {len(worst)} least credible ones:")
+    if found["noise"]["pi"] is not None or pi is not None:  # else the qualities rank labels, and are no probabilities
+        print(f"{found['suspicious']} labels are more likely wrong than right")
+    print(f"the {len(worst)} least credible labels:")
     columns = ["row", *kept, "given_label", "suggested_label", "label_quality"]
     table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
     for line in worst.to_dict(orient="records"):

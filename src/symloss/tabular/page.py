@@ -171,13 +171,14 @@ def _render(template: str, fitted: Fitted, found: Findings | None = None, **valu
 def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance]) -> Section:
     worst = label_table(fitted, frame)
     suspicious = int((worst["label_quality"] < 0.5).sum())
+    named = suspicious if found.rates else len(worst) if found.has_signal else 0
     html = _render(
         "short.html.j2",
         fitted,
         found,
         warnings=[*_warnings(fitted), *found.warnings],
         suspicious=suspicious,
-        first_rows=worst["row"].head(min(3, suspicious)).tolist(),
+        first_rows=worst["row"].head(min(3, named)).tolist(),
         best=importances[0] if importances and importances[0].fall > 0 else None,
     )
     return Section("short", "In short", html)
