@@ -197,6 +197,8 @@ def test_given_rates_are_used_and_unknown_ones_are_bounded():
     frame = pd.DataFrame({"x": x, "y": np.where(x + 2 * rng.logistic(size=200) > 0, "b", "a")})
     text = text_of(page_of(frame, "y"))
     assert "How many labels are wrong cannot be told: " in text
+    assert "How many should be checked? The worst first " in text
+    assert "are the least credible ones" in text
     assert re.search(r"At most \d+% of the labels 'b' and \d+% of the labels 'a' are wrong \(95% bounds\)", text)
     assert "Thresholds for costs need the rates" in text
     assert "--cost" not in text
