@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from symloss.losses.base import Loss, Properties
 from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign, Stationary, Tan
 from symloss.losses.parameters import check_number
-from symloss.losses.structure import Analytic
+from symloss.losses.structure import Analytic, Kink, Piecewise
 
 INF = math.inf
 
@@ -338,8 +338,7 @@ class HuberizedHinge(Loss):
     """The huberized hinge loss of Rosset and Zhu (2007): a hinge loss with a parabola of width delta for its corner.
 
     With delta = 2 it is a quarter of the modified Huber loss of Zhang (2004). For delta toward 0 it becomes the hinge
-    loss. It declares no structure, and all pairs are computed one by one: as a difference of two parabolas, it would
-    lose digits where scores lie far apart.
+    loss. It is the difference of two parabolas.
 
     Parameters
     ----------
@@ -378,9 +377,10 @@ class HuberizedHinge(Loss):
         )
 
     @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The margins at which the formula changes: both ends of the parabola."""
-        return 1.0 - self.delta, 1.0
+    def structure(self) -> Piecewise:  # type: ignore[override]
+        """The parabola at 1, from which the one at 1 - delta is subtracted."""
+        weight = 1 / (2 * self.delta)
+        return Piecewise(kinks=(Kink(1.0, weight, power=2), Kink(1.0 - self.delta, -weight, power=2)))
 
     def value(self, z: Tensor) -> Tensor:
         """Return (1 - z)^2 / (2 delta) on the parabola, and 1 - z - delta / 2 left of it."""

@@ -18,8 +18,8 @@ from symloss.pairwise.problem import Side, Sums, blocks
 
 # At this distance from the center, in multiples of a kink's place, sums of scores lose six of their sixteen digits.
 _WIDE = 2.0**20
-# So many times the value, squares of both signs lose eight digits when they are added up.
-_CANCELED = 2.0**26
+# So many times the value, squares of both signs lose five digits when they are added up.
+_CANCELED = 2.0**16
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
