@@ -275,6 +275,19 @@ def test_outliers_and_constant_scores():
     assert constant == pytest.approx(np.where(y > 0, 0.9, 0.8), abs=1e-3)
 
 
+def test_infinite_scores_lie_beyond_all_others():
+    rng = np.random.default_rng(21)
+    scores, y, clean = logistic(300, 0.85, 0.15, rng)
+    scores = np.where(np.abs(scores) > 0.3, np.sign(scores) * math.inf, scores)  # most of them
+    for rates in ((), (0.85, 0.15)):
+        quality = label_quality(scores, y, *rates)
+        assert ((quality > 0) & (quality < 1)).all()
+        assert average_precision_score(y != clean, -quality) > 0.75
+    only = np.where(y > 0, math.inf, -math.inf)
+    assert (label_quality(only, y, 0.8, 0.2) > 0.5).all()
+    assert (label_quality(only, y) > 0.5).all()
+
+
 def test_separated_classes_have_finite_odds():
     quality = label_quality([-2.0, -1.0, 1.0, 2.0], [0, 0, 1, 1], pi=1, pi_prime=0)
     assert (quality == 1).all()

@@ -387,3 +387,13 @@ def test_scorers_for_scikit_learn():
 def test_bad_input_of_rates_and_curves(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def test_rates_that_contradict_pi_and_pi_prime_are_a_warning():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 2000)
+    clean = np.where(rng.random(4000) < np.where(y > 0, 0.85, 0.15), 1, -1)
+    scores = 3 * clean + rng.normal(size=4000)
+    with pytest.warns(UserWarning, match=r"at \(pi, pi'\) = \(0.8, 0.2\) cannot be"):
+        metrics.clean_rates(scores, y, 0.8, 0.2)
+    assert metrics.clean_rates(scores, y, 0.85, 0.15).tpr.high == 1

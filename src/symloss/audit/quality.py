@@ -7,7 +7,9 @@ from the labels given, and by Bayes' rule a positive label is right with odds c 
 one with odds (1 - c) / c (1 - e-) / e+.
 
 Where e+ and e- are not known, the probability is the mean over a grid of them. Each pair has the weight of its
-likelihood, times a prior by which equal rates and clean classes of the same size are more likely than others.
+likelihood, times a prior by which equal rates and clean classes of the same size are more likely than others. In the
+odds above, e+ and e- are then both taken to be their mean: which of the two labels is the more often wrong is mostly
+chance, and the curve already knows.
 """
 
 from __future__ import annotations
@@ -45,13 +47,15 @@ def label_quality(
         The share of clean positives among the points labeled positive, and among those labeled negative. If they are
         not given, all rates are tried, and those that fit the labels well count the most.
     weight : array or tensor, optional
-        Non-negative weights; weight k counts as k repetitions.
+        Non-negative weights. With rates that are given, weight k counts as k repetitions; how much is learned about
+        other rates follows from Kish's effective number of points.
 
     Returns
     -------
     array of n floats in [0, 1]
-        Low where the label is probably wrong, and comparable between the classes. Where the rates are not given, take
-        the numbers as a ranking: as probabilities they are as good as the guess of the rates.
+        Low where the label is probably wrong, and comparable between the classes. With rates that are given, these are
+        probabilities as far as the log odds of the classes are linear in the score, as those of most models are about.
+        Otherwise take the numbers as a ranking.
 
     Examples
     --------
@@ -85,6 +89,7 @@ def quality_of(pos: Sample, neg: Sample, given: Contamination | None) -> tuple[A
     >>> good, bool(bad.argmin() == 3)
     (array([1., 1.]), True)
     """
+    pos, neg = _finite(pos, neg)
     center, unit = middle(np.concatenate([pos.scores, neg.scores]), np.concatenate([pos.weight, neg.weight]))
     with np.errstate(over="ignore"):
         of_pos, of_neg = (np.clip((x.scores / 4 - center / 4) / unit * 4, -_FARTHEST, _FARTHEST) for x in (pos, neg))
@@ -100,9 +105,22 @@ def quality_of(pos: Sample, neg: Sample, given: Contamination | None) -> tuple[A
     slope, intercept, likelihood = most_likely(bins, rates)
     evidence = likelihood + _log_prior(rates, float(bins.positive.sum()))
     weight = np.exp(evidence - evidence.max())
-    # Which of the two labels is the more often wrong is mostly chance: both count as often right.
     mean = (rates.positive + rates.negative) / 2
     return _right(of_pos, of_neg, slope, intercept, FlipPairs(mean, mean), weight / weight.sum())
+
+
+def _finite(pos: Sample, neg: Sample) -> tuple[Sample, Sample]:
+    """Return the samples with finite scores: infinite ones lie beyond all others, by half of their range."""
+    scores = np.concatenate([pos.scores, neg.scores])
+    finite = scores[np.isfinite(scores)]
+    if len(finite) == len(scores):
+        return pos, neg
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    beyond = (high / 2 - low / 2) or 1.0
+    most = np.finfo(np.float64).max
+    ends = max(low / 2 - beyond / 2, -most / 2) * 2, min(high / 2 + beyond / 2, most / 2) * 2
+    of_pos, of_neg = (sample._replace(scores=np.clip(sample.scores, *ends)) for sample in (pos, neg))
+    return of_pos, of_neg
 
 
 def _log_prior(rates: FlipPairs, share: float) -> Array:

@@ -7,6 +7,7 @@ FPR = (pi F - pi' T) / (pi - pi').
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -164,5 +165,12 @@ def clean_rates(
     corrupted_tpr = Estimate(above, *binomial(above, pos.size, level), level)
     corrupted_fpr = Estimate(1 - below, *binomial(1 - below, neg.size, level), level)
     bare = CleanRates(corrupted_tpr, corrupted_fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
-    tpr, fpr = (bare._estimate(*bare._sum(*factors)) for factors in ((1.0, 0.0), (0.0, 1.0)))
+    sums = [bare._sum(*factors) for factors in ((1.0, 0.0), (0.0, 1.0))]
+    if any(low > 1 or high < 0 for _, low, high in sums):
+        warnings.warn(
+            f"rates of {above:.3f} and {1 - below:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: on "
+            f"clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
+            stacklevel=2,
+        )
+    tpr, fpr = (bare._estimate(*found) for found in sums)
     return CleanRates(tpr, fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
