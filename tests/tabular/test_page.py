@@ -337,3 +337,21 @@ def test_the_audit_page_is_shorter(tmp_path):
     assert {"short", "labels", "ranking", "made"} <= set(found.ids)
     assert not {"thresholds", "columns"} & set(found.ids)
     assert {link[1:] for link in found.links if link.startswith("#")} <= set(found.ids)
+
+
+def test_a_file_name_that_is_no_utf8_or_a_page_that_fails_does_not_lose_the_audit(tmp_path, monkeypatch):
+    frame, _ = noisy(100)
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    write_audit(fitted, frame, tmp_path / "audit", About("caf\udce9.csv", "symloss audit caf\udce9.csv"))
+    assert b"symloss audit caf\\udce9.csv" in (tmp_path / "audit" / "report.html").read_bytes()
+    fitted.model.save(tmp_path / "model")
+    assert add_documents(fitted, frame, tmp_path / "model", About("", "symloss fit caf\udce9.csv")) == []
+
+    def fail(*_):
+        raise RuntimeError("no template")
+
+    monkeypatch.setattr("symloss.tabular.documents.audit_page", fail)
+    with pytest.warns(UserWarning, match="report.html could not be made: RuntimeError: no template"):
+        written = write_audit(fitted, frame, tmp_path / "audit", About("data.csv"))
+    assert [path.name for path in written] == ["labels.csv", "noise.json"]
+    assert all(path.exists() for path in written)

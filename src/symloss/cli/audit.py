@@ -69,11 +69,12 @@ def audit(
     """
     from symloss.estimators.encoding import as_text
     from symloss.tabular import fit_table
-    from symloss.tabular.documents import check_audit_folder, noise_summary, write_audit
+    from symloss.tabular.documents import check_audit_folder, check_data_apart, noise_summary, write_audit
     from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.labels import check_ids, label_table
     from symloss.tabular.page import About
 
+    check_data_apart(data, out)
     check_audit_folder(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
