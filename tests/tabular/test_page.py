@@ -1,6 +1,7 @@
 """The page of a fit: what it says, that names and labels cannot break it, and how it looks in a browser."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from symloss.tabular import fit_table
 from symloss.tabular.documents import add_documents, write_audit
 from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
-from symloss.tabular.importance import column_importance
+from symloss.tabular.importance import Importance, column_importance
 from symloss.tabular.page import About, audit_page, fit_page, shown
 from symloss.tabular.pictures import _ticks
 
@@ -355,3 +356,19 @@ def test_a_file_name_that_is_no_utf8_or_a_page_that_fails_does_not_lose_the_audi
         written = write_audit(fitted, frame, tmp_path / "audit", About("data.csv"))
     assert [path.name for path in written] == ["labels.csv", "noise.json"]
     assert all(path.exists() for path in written)
+
+
+def test_the_page_goes_by_the_noise_of_the_model():
+    """With fractional weights, rows that are merged and rows that are not can tell different things."""
+    frame, _ = noisy()
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    estimator, importances = fitted.model.estimator, [Importance("signal", 0.4, 0.1)]
+    assert findings(fitted).rates == (estimator.noise_.pi, estimator.noise_.pi_prime)
+    estimator.noise_ = replace(estimator.noise_, pi=0.75, pi_prime=0.25)
+    assert findings(fitted).rates == (0.75, 0.25)
+    assert findings(fitted).noise == estimator.noise_
+    estimator.noise_ = None
+    found = findings(fitted)
+    assert (found.rates, found.clean_auc, found.noise.pi, found.noise.pi_high) == (None, None, None, 1.0)
+    page = text_of(fit_page(fitted, frame, importances, About("data.csv")))
+    assert "cannot be told: it depends on how rows with the same features are counted." in page
