@@ -177,6 +177,7 @@ def test_a_table_without_signal_says_so():
     assert "How good is the ranking on true labels? Cannot be told" in text
     assert "Do the labels belong to these rows?" in text
     assert "relies on most" not in text
+    assert "at least as large there" not in text  # below 0.5, both numbers would be smaller there
 
 
 def test_a_little_signal_may_be_chance():
@@ -204,6 +205,7 @@ def test_given_rates_are_used_and_unknown_ones_are_bounded():
     assert "Thresholds for costs need the rates" in text
     assert "--cost" not in text
     assert re.search(r"AUC 0\.\d\d or more", text)
+    assert "both numbers are at least as large there" in text
 
 
 def test_rates_that_cannot_be_are_a_warning_on_the_page():
