@@ -265,6 +265,8 @@ def test_matplotlib_draws_labels_with_dollar_signs():
 def test_values_and_ticks_are_texts_that_can_be_read():
     assert [shown(value) for value in (1.0, 0.1234567, "a" * 100, float("nan"), True, "x\ny")] == [
         "1", "0.123457", "a" * 79 + "…", "", "True", "x\\ny"]  # fmt: skip
+    assert [shown(value) for value in (None, pd.NaT, pd.NA, [1, 2])] == ["", "", "", "[1, 2]"]
+    assert shown("\u061c\u200b\u200f\ufeff") == r"\u061c\u200b\u200f\ufeff"
     assert [text for _, text in _ticks(0.0, 1.0)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
     assert [text for _, text in _ticks(-3e-7, 5e-7)][:2] == ["−0.0000002", "0.0000000"]
 
@@ -374,3 +376,14 @@ def test_the_page_goes_by_the_noise_of_the_model():
     assert (found.rates, found.clean_auc, found.noise.pi, found.noise.pi_high) == (None, None, None, 1.0)
     page = text_of(fit_page(fitted, frame, importances, About("data.csv")))
     assert "cannot be told: it depends on how rows with the same features are counted." in page
+
+
+def test_candidates_that_there_was_no_time_for_are_on_the_page():
+    frame, _ = noisy(100)
+    both = [*LINEAR, ("<late>", sl.AUCClassifier("logistic"))]
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=both)
+    assert "not tried" not in text_of(audit_page(fitted, frame, About("data.csv")))
+    results = fitted.model.estimator.cv_results_
+    for name in ("mean_test_score", "std_test_score"):  # as after a time limit
+        results[name] = np.where([False, True], np.nan, results[name])
+    assert "<late> not tried: there was no time" in text_of(audit_page(fitted, frame, About("data.csv")))

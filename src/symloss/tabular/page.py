@@ -13,6 +13,7 @@ from symloss import __version__
 from symloss.estimators.encoding import as_text
 from symloss.metrics import Estimate
 from symloss.pages import Section, framed
+from symloss.tabular.cautions import MARK
 from symloss.tabular.findings import Findings, findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import Importance
@@ -28,8 +29,7 @@ SUSPICIOUS = 20  # labels that are shown
 _COLUMNS = 10  # of a suspicious row that are shown: the most important ones
 _LONGEST = 80  # of a value that is shown
 # Characters that are not seen, or that change the direction of the text after them.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_WARNING = "warning: "  # how a note begins that should be seen first
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -130,7 +130,9 @@ def shown(value: Any, longest: int = _LONGEST) -> str:
     >>> shown(1.0), shown("a\tb"), shown(None)
     ('1', 'a\\tb', '')
     """
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    import pandas as pd
+
+    if np.ndim(value) == 0 and pd.isna(value):
         return ""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
@@ -151,7 +153,7 @@ def _framed(title: str, fitted: Fitted, about: About, sections: Sequence[Section
 
 
 def _warnings(fitted: Fitted) -> list[str]:
-    return [note.removeprefix(_WARNING) for note in fitted.notes if note.startswith(_WARNING)]
+    return [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)]
 
 
 def _labels_of(fitted: Fitted) -> tuple[str, str]:
@@ -246,7 +248,7 @@ def _columns(fitted: Fitted, importances: Sequence[Importance]) -> Section:
         importances=importances,
         most=most if most > 0 else 1.0,
         score=summary(fitted)["score"],
-        notes=[note for note in fitted.notes if not note.startswith(_WARNING)],
+        notes=[note for note in fitted.notes if not note.startswith(MARK)],
     )
     return Section("columns", "The columns", html)
 
@@ -258,8 +260,10 @@ def _thresholds(fitted: Fitted, found: Findings) -> Section:
 
 def _made(fitted: Fitted, about: About) -> Section:
     made = summary(fitted)
-    candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -np.nan_to_num(each["mean"], nan=-1.0)))
-    html = _render("made.html.j2", fitted, candidates=candidates, score=made["score"], about=about)
+    candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"]))
+    html = _render(
+        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], score=made["score"], about=about
+    )
     return Section("made", "How this was made", html)
 
 

@@ -99,7 +99,7 @@ def cost_threshold(estimator: Any, false_positive: float = 1.0, false_negative: 
             "--threshold, --share or --top-k instead"
         )
     if not hasattr(estimator, "calibration_"):
-        raise ValueError("the model was saved by a version of symloss without probabilities, which costs need: fit it again")
+        raise ValueError("the model was saved by a version without probabilities, which costs need: fit it again")
     share, (slope, intercept) = estimator.share_labeled_positive_, estimator.calibration_
     prior = share * rates.pi + (1 - share) * rates.pi_prime
     if not 0 < prior < 1 or slope == 0:
