@@ -15,6 +15,7 @@ from symloss.tabular.documents import add_documents, write_audit
 from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
 from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.labels import label_table
 from symloss.tabular.page import About, audit_page, fit_page, shown
 from symloss.tabular.pictures import _ticks
 
@@ -376,6 +377,31 @@ def test_the_page_goes_by_the_noise_of_the_model():
     assert (found.rates, found.clean_auc, found.noise.pi, found.noise.pi_high) == (None, None, None, 1.0)
     page = text_of(fit_page(fitted, frame, importances, About("data.csv")))
     assert "cannot be told: it depends on how rows with the same features are counted." in page
+
+
+@pytest.mark.parametrize("rates", [{}, {"pi": 1.0, "pi_prime": 0.3}])
+@pytest.mark.parametrize("distance", [1.0, 6.0])
+def test_rows_without_a_label_are_unlabeled(rates, distance):
+    rng = np.random.default_rng(0)
+    true = rng.random(1500) < 0.5
+    y = np.where(true & (rng.random(1500) < 0.6), "yes", None)
+    frame = pd.DataFrame({"x": distance * true + rng.normal(size=1500), "y": y})
+    fitted = fit_table(frame, "y", unlabeled="positive-unlabeled", candidates=LINEAR, **rates)
+    found = label_table(fitted, frame)
+    labeled = (frame["y"] == "yes").to_numpy()[found["row"] - 1]
+    assert (found["given_label"] == np.where(labeled, "yes", "")).all()
+    assert not labeled[: (~labeled).sum()].any()
+    assert (found["suggested_label"][labeled] == "yes").all()
+    assert set(found["suggested_label"][~labeled]) <= {"", "yes"}
+    for page in (
+        fit_page(fitted, frame, [Importance("x", 0.3, 0.1)], About("d")),
+        audit_page(fitted, frame, About("d")),
+    ):
+        text = text_of(page)
+        assert f"{labeled.sum()} are labeled 'yes', {(~labeled).sum():,} are unlabeled." in text
+        assert "How many unlabeled rows are 'yes'?" in text
+        assert "labeled 'not yes'" not in text
+        assert not re.search("seem wrong|are wrong|they wrong|looks wrong|suspicious|--pi", text)
 
 
 def test_candidates_that_there_was_no_time_for_are_on_the_page():

@@ -98,8 +98,9 @@ def audit(
     for sentence in found["words"]:
         print(sentence)
     if found["noise"]["pi"] is not None or pi is not None:  # else the qualities rank labels, and are no probabilities
-        print(f"{found['suspicious']} labels are more likely wrong than right")
-    print(f"the {len(worst)} least credible labels:")
+        which = f"unlabeled rows are more likely {found['positive']!r} than not"
+        print(f"{found['suspicious']} {which if fitted.unlabeled else 'labels are more likely wrong than right'}")
+    print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}:")
     columns = ["row", *kept, "given_label", "suggested_label", "label_quality"]
     table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
     for line in worst.to_dict(orient="records"):

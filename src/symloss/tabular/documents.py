@@ -17,7 +17,7 @@ from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import column_importance
-from symloss.tabular.labels import label_table, noise_in_words
+from symloss.tabular.labels import label_table, noise_in_words, suspicious
 from symloss.tabular.page import About, audit_page, fit_page
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def noise_summary(fitted: Fitted) -> dict[str, Any]:
         "words": noise_in_words(found, (negative, positive)),
         "noise": asdict(found.noise),
         "wrong_share": asdict(found.wrong_share),
-        "suspicious": int((fitted.model.estimator.label_quality_ < 0.5).sum()),
+        "suspicious": int(suspicious(fitted).sum()),
     }
 
 

@@ -41,6 +41,8 @@ class Findings(NamedTuple):
         On clean labels, if there are rates.
     warnings : tuple of str
         What is odd about these estimates.
+    unlabeled : bool
+        Whether the rows that are not labeled positive have no label.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Findings(NamedTuple):
     clean_auc: Estimate | None
     clean_balanced_accuracy: Estimate | None
     warnings: tuple[str, ...]
+    unlabeled: bool
 
     @property
     def share_labeled_positive(self) -> float:
@@ -128,7 +131,10 @@ def findings(fitted: Fitted) -> Findings:
         elif rates is not None:
             clean_auc, clean_accuracy = _clean(of_auc, noise, rates), _clean(of_accuracy, noise, rates)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
-    return Findings(scores, positive, weight, noise, rates, given, of_auc, of_accuracy, clean_auc, clean_accuracy, odd)
+    return Findings(
+        scores, positive, weight, noise, rates, given, of_auc, of_accuracy, clean_auc, clean_accuracy, odd,
+        fitted.unlabeled,
+    )  # fmt: skip
 
 
 def _noise(estimator: Any, samples: tuple[Sample, Sample]) -> Noise:
