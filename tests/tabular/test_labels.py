@@ -150,6 +150,32 @@ def test_bad_input_to_audit(data, tmp_path):
 
 
 @pytest.mark.usefixtures("quick")
+def test_neither_the_data_nor_labels_corrected_by_hand_are_overwritten(data, tmp_path):
+    data[0].head(60).to_csv(tmp_path / "data.csv", index=False)
+    out, labels = tmp_path / "audit", tmp_path / "audit" / "labels.csv"
+    command = ["audit", tmp_path / "data.csv", "--label", "y", "--out", out]
+    assert run(*command).exit_code == 0
+    written = labels.read_bytes()
+    for name in ("audit", "fit"):
+        result = run(name, labels, "--label", "given_label", "--out", out)
+        assert result.exit_code == 2, result.output
+        assert "the data, is in" in result.stderr
+        assert labels.read_bytes() == written
+    labels.write_bytes(written.replace(b"yes", b"no", 1))  # as somebody does who corrects a label
+    result = run(*command)
+    assert result.exit_code == 2, result.output
+    assert "labels may have been corrected there, so it is not overwritten" in result.stderr
+    assert labels.read_bytes() != written
+    labels.write_bytes(written)
+    (out / "report.html").unlink()
+    assert run(*command).exit_code == 0
+    (out / "noise.json").unlink()  # as the data of somebody, in a folder of its own
+    (out / "report.html").unlink()
+    assert run(*command).exit_code == 2
+    assert labels.exists()
+
+
+@pytest.mark.usefixtures("quick")
 def test_fit_writes_the_page_and_the_labels_and_its_folder_can_be_replaced(data, tmp_path, monkeypatch):
     frame = data[0].head(200)
     frame.to_csv(tmp_path / "data.csv", index=False)

@@ -1,6 +1,7 @@
 """The page of a fit: what it says, that names and labels cannot break it, and how it looks in a browser."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from symloss.tabular import fit_table
 from symloss.tabular.documents import add_documents, write_audit
 from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
-from symloss.tabular.importance import column_importance
+from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.labels import label_table
 from symloss.tabular.page import About, audit_page, fit_page, shown
 from symloss.tabular.pictures import _ticks
 
@@ -176,6 +178,7 @@ def test_a_table_without_signal_says_so():
     assert "How good is the ranking on true labels? Cannot be told" in text
     assert "Do the labels belong to these rows?" in text
     assert "relies on most" not in text
+    assert "at least as large there" not in text  # below 0.5, both numbers would be smaller there
 
 
 def test_a_little_signal_may_be_chance():
@@ -203,6 +206,7 @@ def test_given_rates_are_used_and_unknown_ones_are_bounded():
     assert "Thresholds for costs need the rates" in text
     assert "--cost" not in text
     assert re.search(r"AUC 0\.\d\d or more", text)
+    assert "both numbers are at least as large there" in text
 
 
 def test_rates_that_cannot_be_are_a_warning_on_the_page():
@@ -262,6 +266,8 @@ def test_matplotlib_draws_labels_with_dollar_signs():
 def test_values_and_ticks_are_texts_that_can_be_read():
     assert [shown(value) for value in (1.0, 0.1234567, "a" * 100, float("nan"), True, "x\ny")] == [
         "1", "0.123457", "a" * 79 + "…", "", "True", "x\\ny"]  # fmt: skip
+    assert [shown(value) for value in (None, pd.NaT, pd.NA, [1, 2])] == ["", "", "", "[1, 2]"]
+    assert shown("\u061c\u200b\u200f\ufeff") == r"\u061c\u200b\u200f\ufeff"
     assert [text for _, text in _ticks(0.0, 1.0)] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
     assert [text for _, text in _ticks(-3e-7, 5e-7)][:2] == ["−0.0000002", "0.0000000"]
 
@@ -337,3 +343,73 @@ def test_the_audit_page_is_shorter(tmp_path):
     assert {"short", "labels", "ranking", "made"} <= set(found.ids)
     assert not {"thresholds", "columns"} & set(found.ids)
     assert {link[1:] for link in found.links if link.startswith("#")} <= set(found.ids)
+
+
+def test_a_file_name_that_is_no_utf8_or_a_page_that_fails_does_not_lose_the_audit(tmp_path, monkeypatch):
+    frame, _ = noisy(100)
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    write_audit(fitted, frame, tmp_path / "audit", About("caf\udce9.csv", "symloss audit caf\udce9.csv"))
+    assert b"symloss audit caf\\udce9.csv" in (tmp_path / "audit" / "report.html").read_bytes()
+    fitted.model.save(tmp_path / "model")
+    assert add_documents(fitted, frame, tmp_path / "model", About("", "symloss fit caf\udce9.csv")) == []
+
+    def fail(*_):
+        raise RuntimeError("no template")
+
+    monkeypatch.setattr("symloss.tabular.documents.audit_page", fail)
+    with pytest.warns(UserWarning, match="report.html could not be made: RuntimeError: no template"):
+        written = write_audit(fitted, frame, tmp_path / "audit", About("data.csv"))
+    assert [path.name for path in written] == ["labels.csv", "noise.json"]
+    assert all(path.exists() for path in written)
+
+
+def test_the_page_goes_by_the_noise_of_the_model():
+    """With fractional weights, rows that are merged and rows that are not can tell different things."""
+    frame, _ = noisy()
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    estimator, importances = fitted.model.estimator, [Importance("signal", 0.4, 0.1)]
+    assert findings(fitted).rates == (estimator.noise_.pi, estimator.noise_.pi_prime)
+    estimator.noise_ = replace(estimator.noise_, pi=0.75, pi_prime=0.25)
+    assert findings(fitted).rates == (0.75, 0.25)
+    assert findings(fitted).noise == estimator.noise_
+    estimator.noise_ = None
+    found = findings(fitted)
+    assert (found.rates, found.clean_auc, found.noise.pi, found.noise.pi_high) == (None, None, None, 1.0)
+    page = text_of(fit_page(fitted, frame, importances, About("data.csv")))
+    assert "cannot be told: it depends on how rows with the same features are counted." in page
+
+
+@pytest.mark.parametrize("rates", [{}, {"pi": 1.0, "pi_prime": 0.3}])
+@pytest.mark.parametrize("distance", [1.0, 6.0])
+def test_rows_without_a_label_are_unlabeled(rates, distance):
+    rng = np.random.default_rng(0)
+    true = rng.random(1500) < 0.5
+    y = np.where(true & (rng.random(1500) < 0.6), "yes", None)
+    frame = pd.DataFrame({"x": distance * true + rng.normal(size=1500), "y": y})
+    fitted = fit_table(frame, "y", unlabeled="positive-unlabeled", candidates=LINEAR, **rates)
+    found = label_table(fitted, frame)
+    labeled = (frame["y"] == "yes").to_numpy()[found["row"] - 1]
+    assert (found["given_label"] == np.where(labeled, "yes", "")).all()
+    assert not labeled[: (~labeled).sum()].any()
+    assert (found["suggested_label"][labeled] == "yes").all()
+    assert set(found["suggested_label"][~labeled]) <= {"", "yes"}
+    for page in (
+        fit_page(fitted, frame, [Importance("x", 0.3, 0.1)], About("d")),
+        audit_page(fitted, frame, About("d")),
+    ):
+        text = text_of(page)
+        assert f"{labeled.sum()} are labeled 'yes', {(~labeled).sum():,} are unlabeled." in text
+        assert "How many unlabeled rows are 'yes'?" in text
+        assert "labeled 'not yes'" not in text
+        assert not re.search("seem wrong|are wrong|they wrong|looks wrong|suspicious|--pi", text)
+
+
+def test_candidates_that_there_was_no_time_for_are_on_the_page():
+    frame, _ = noisy(100)
+    both = [*LINEAR, ("<late>", sl.AUCClassifier("logistic"))]
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=both)
+    assert "not tried" not in text_of(audit_page(fitted, frame, About("data.csv")))
+    results = fitted.model.estimator.cv_results_
+    for name in ("mean_test_score", "std_test_score"):  # as after a time limit
+        results[name] = np.where([False, True], np.nan, results[name])
+    assert "<late> not tried: there was no time" in text_of(audit_page(fitted, frame, About("data.csv")))

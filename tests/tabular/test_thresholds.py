@@ -1,5 +1,7 @@
 """Thresholds for a share, for the top rows and for costs, in Python and from the command line."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +127,25 @@ def test_what_each_threshold_does_is_counted(fitted):
     by_option = {choice.option: choice for choice in made}
     assert by_option["--cost-false-positive 5"].rows < by_option["--cost-false-negative 5"].rows
     assert by_option["--top-k 100"].rows == 100
+
+
+def test_shares_are_of_rows_whatever_their_weights(data):
+    frame = data[0].head(500).assign(times=np.where(data[0]["y"].head(500) == "yes", 4.0, 0.5))
+    fitted = fit_table(frame, "y", weight="times", candidates=LINEAR, pi=0.9, pi_prime=0.1)
+    labeled = (frame["y"] == "yes").sum()
+    made = {choice.purpose: choice for choice in choices(findings(fitted), fitted.model.estimator, "yes")}
+    as_labeled = made["as many 'yes' as there are labels 'yes'"]
+    assert as_labeled.option == f"--share {labeled / 500:.3g}"
+    assert as_labeled.rows == labeled
+    assert made["as many 'yes' as there seem to be in truth"].rows == round(0.9 * labeled + 0.1 * (500 - labeled))
+    assert all(choice.share == pytest.approx(choice.rows / 500) for choice in made.values())
+
+
+def test_costs_need_a_model_with_probabilities(fitted):
+    earlier = copy.copy(fitted.model.estimator)
+    del earlier.calibration_
+    with pytest.raises(ValueError, match="without probabilities, which costs need: fit it again"):
+        cost_threshold(earlier)
 
 
 def test_the_command_line(fitted, data, tmp_path):

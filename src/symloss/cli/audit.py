@@ -69,11 +69,12 @@ def audit(
     """
     from symloss.estimators.encoding import as_text
     from symloss.tabular import fit_table
-    from symloss.tabular.documents import check_audit_folder, noise_summary, write_audit
+    from symloss.tabular.documents import check_audit_folder, check_data_apart, noise_summary, write_audit
     from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.labels import check_ids, label_table
     from symloss.tabular.page import About
 
+    check_data_apart(data, out)
     check_audit_folder(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
@@ -97,8 +98,9 @@ def audit(
     for sentence in found["words"]:
         print(sentence)
     if found["noise"]["pi"] is not None or pi is not None:  # else the qualities rank labels, and are no probabilities
-        print(f"{found['suspicious']} labels are more likely wrong than right")
-    print(f"the {len(worst)} least credible labels:")
+        which = f"unlabeled rows are more likely {found['positive']!r} than not"
+        print(f"{found['suspicious']} {which if fitted.unlabeled else 'labels are more likely wrong than right'}")
+    print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}:")
     columns = ["row", *kept, "given_label", "suggested_label", "label_quality"]
     table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
     for line in worst.to_dict(orient="records"):

@@ -82,12 +82,13 @@ def fit(
     """
     from symloss.estimators.persistence import check_replaceable
     from symloss.tabular import fit_table
-    from symloss.tabular.documents import add_documents
+    from symloss.tabular.documents import add_documents, check_data_apart
     from symloss.tabular.files import ReadOptions, read
     from symloss.tabular.labels import check_ids
     from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
+    check_data_apart(data, out)
     check_replaceable(out)
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")

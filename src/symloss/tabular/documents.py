@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +17,7 @@ from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import column_importance
-from symloss.tabular.labels import label_table, noise_in_words
+from symloss.tabular.labels import label_table, noise_in_words, suspicious
 from symloss.tabular.page import About, audit_page, fit_page
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     """
     documents: dict[str, Callable[[], bytes]] = {
         LABELS: lambda: _csv(label_table(fitted, frame, about.ids)),
-        PAGE: lambda: fit_page(fitted, frame, column_importance(fitted, frame), about).encode(),
+        PAGE: lambda: _html(fit_page(fitted, frame, column_importance(fitted, frame), about)),
         FIGURE: lambda: scores_png(fitted),
     }
     troubles = []
@@ -59,7 +61,9 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
 
 
 def write_audit(fitted: Fitted, frame: DataFrame, folder: Path, about: About) -> list[Path]:
-    """Write the list of labels, the noise and a page into a folder, all of them or none, and return their paths.
+    """Write the list of labels, the noise and a page into a folder, and return their paths.
+
+    A page that cannot be made is a warning: the list of labels is written without it.
 
     Examples
     --------
@@ -72,11 +76,15 @@ def write_audit(fitted: Fitted, frame: DataFrame, folder: Path, about: About) ->
     ['labels.csv', 'noise.json', 'report.html']
     """
     check_audit_folder(folder)
+    labels = _csv(label_table(fitted, frame, about.ids))
     contents = {
-        LABELS: _csv(label_table(fitted, frame, about.ids)),
-        NOISE: json.dumps(noise_summary(fitted), indent=1).encode(),
-        PAGE: audit_page(fitted, frame, about).encode(),
+        LABELS: labels,
+        NOISE: json.dumps(noise_summary(fitted) | {"labels_sha256": _digest(labels)}, indent=1).encode(),
     }
+    try:
+        contents[PAGE] = _html(audit_page(fitted, frame, about))
+    except Exception as error:  # whatever it is, the list of labels can be written
+        warnings.warn(f"{PAGE} could not be made: {type(error).__name__}: {error}", stacklevel=2)
     with whole_folder(folder) as new:
         for name, content in contents.items():
             (new / name).write_bytes(content)
@@ -84,7 +92,7 @@ def write_audit(fitted: Fitted, frame: DataFrame, folder: Path, about: About) ->
 
 
 def check_audit_folder(folder: Path) -> None:
-    """Raise ValueError unless a folder does not exist, or holds nothing but the files of an audit.
+    """Raise ValueError unless a folder does not exist, is empty, or holds nothing but an audit as it was written.
 
     Examples
     --------
@@ -94,8 +102,27 @@ def check_audit_folder(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and is not overwritten")
-    if folder.is_dir() and {path.name for path in folder.iterdir()} - {LABELS, NOISE, PAGE}:
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if names - {LABELS, NOISE, PAGE}:
         raise ValueError(f"{folder} holds more than an audit of labels, and is not overwritten")
+    if names and not ({LABELS, NOISE} <= names and _is_as_written(folder)):
+        raise ValueError(
+            f"{folder / LABELS} is not as an audit wrote it (by its hash in {NOISE}): labels may have been corrected "
+            "there, so it is not overwritten; move the folder away, or give another one with --out"
+        )
+
+
+def check_data_apart(data: Path, folder: Path) -> None:
+    """Raise ValueError if the data lie inside the folder that is to be written, and so would be lost.
+
+    Examples
+    --------
+    >>> check_data_apart(Path("audit/labels.csv"), Path("audit"))
+    Traceback (most recent call last):
+    ValueError: ...labels.csv, the data, is in audit, the folder to write: it is not overwritten
+    """
+    if folder.resolve() in data.resolve().parents:
+        raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
 
 
 def noise_summary(fitted: Fitted) -> dict[str, Any]:
@@ -118,8 +145,20 @@ def noise_summary(fitted: Fitted) -> dict[str, Any]:
         "words": noise_in_words(found, (negative, positive)),
         "noise": asdict(found.noise),
         "wrong_share": asdict(found.wrong_share),
-        "suspicious": int((fitted.model.estimator.label_quality_ < 0.5).sum()),
+        "suspicious": int(suspicious(fitted).sum()),
     }
+
+
+def _is_as_written(folder: Path) -> bool:
+    return _digest((folder / LABELS).read_bytes()).encode() in (folder / NOISE).read_bytes()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _html(page: str) -> bytes:
+    return page.encode(errors="backslashreplace")  # the name of a file may be no UTF-8
 
 
 def _csv(frame: DataFrame) -> bytes:

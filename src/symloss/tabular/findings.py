@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,9 @@ from symloss.audit.noise import noise_of
 from symloss.corruption import Contamination
 from symloss.metrics import Estimate
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
-from symloss.metrics.samples import two_samples
+from symloss.metrics.samples import Sample, two_samples
 from symloss.tabular.fitting import Fitted
+from symloss.tabular.rates import known_rates
 
 Array = NDArray[np.float64]
 
@@ -39,6 +41,8 @@ class Findings(NamedTuple):
         On clean labels, if there are rates.
     warnings : tuple of str
         What is odd about these estimates.
+    unlabeled : bool
+        Whether the rows that are not labeled positive have no label.
 
     Examples
     --------
@@ -61,6 +65,7 @@ class Findings(NamedTuple):
     clean_auc: Estimate | None
     clean_balanced_accuracy: Estimate | None
     warnings: tuple[str, ...]
+    unlabeled: bool
 
     @property
     def share_labeled_positive(self) -> float:
@@ -115,20 +120,33 @@ def findings(fitted: Fitted) -> Findings:
     used = ~np.isnan(scores) & (fitted.weight > 0)
     scores, positive, weight = scores[used], fitted.positive[used], fitted.weight[used]
     samples = two_samples(scores, positive, weight, repetitions=True)
-    noise = noise_of(*samples)
+    noise = _noise(estimator, samples)
     of_auc, of_accuracy = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
     given = estimator.pi is not None and estimator.pi_prime is not None
-    rates, clean_auc, clean_accuracy = None, None, None
+    rates, clean_auc, clean_accuracy = known_rates(estimator), None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if given:
-            rates = Contamination(float(estimator.pi), float(estimator.pi_prime))
+        if rates is not None and given:
             clean_auc, clean_accuracy = clean_auc_of(*samples, *rates), clean_balanced_accuracy_of(*samples, *rates)
-        elif noise.pi is not None and noise.pi_prime is not None:
-            rates = Contamination(noise.pi, noise.pi_prime)
+        elif rates is not None:
             clean_auc, clean_accuracy = _clean(of_auc, noise, rates), _clean(of_accuracy, noise, rates)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
-    return Findings(scores, positive, weight, noise, rates, given, of_auc, of_accuracy, clean_auc, clean_accuracy, odd)
+    return Findings(
+        scores, positive, weight, noise, rates, given, of_auc, of_accuracy, clean_auc, clean_accuracy, odd,
+        fitted.unlabeled,
+    )  # fmt: skip
+
+
+def _noise(estimator: Any, samples: tuple[Sample, Sample]) -> Noise:
+    """Return the noise that the estimator goes by; where it has none, bounds and the reason."""
+    if estimator.noise_ is not None:
+        return cast(Noise, estimator.noise_)
+    noise = noise_of(*samples)
+    if noise.pi is None:
+        return noise
+    # The estimator merges rows with the same features, which matters here if weights are fractions.
+    reason = "it depends on how rows with the same features are counted"
+    return replace(noise, pi=None, pi_prime=None, pi_high=1.0, pi_prime_low=0.0, reason=reason)
 
 
 def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:

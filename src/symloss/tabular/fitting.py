@@ -41,6 +41,7 @@ class Fitted(NamedTuple):
     weight: Array
     notes: list[str]
     rows: NDArray[np.intp]  # their places in the table
+    unlabeled: bool = False  # whether the rows that are not labeled positive have no label
 
 
 def fit_table(
@@ -139,7 +140,7 @@ def fit_table(
     _fit(estimator, encoding, values, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
     model = TableModel(estimator, encoding, label, labels, tuple(notes), Profile.of(columns, encoding, values))
-    return Fitted(model, is_positive, weights, notes, rows)
+    return Fitted(model, is_positive, weights, notes, rows, unlabeled is not None)
 
 
 def _fit(estimator: Any, encoding: Encoding, values: Array, positive: NDArray[np.bool_], weight: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symloss.estimators.encoding import as_text
 from symloss.tabular.files import check_columns
@@ -35,7 +36,8 @@ def label_table(fitted: Fitted, frame: DataFrame, ids: Sequence[str] = ()) -> Da
     DataFrame
         ``row``: the number of the row in the table, from 1. Then the columns ``ids``. ``given_label``;
         ``label_quality``: how probably it is right; ``suggested_label``: the other label where that is below one half;
-        ``score``: by models that have not seen the row, above 0 for the positive label.
+        ``score``: by models that have not seen the row, above 0 for the positive label. Of positive-unlabeled data,
+        ``given_label`` is empty for the rows without one. They come first, and only they can have another suggestion.
 
     Examples
     --------
@@ -54,19 +56,39 @@ def label_table(fitted: Fitted, frame: DataFrame, ids: Sequence[str] = ()) -> Da
     rows = fitted.rows
     quality = fitted.model.estimator.label_quality_
     given = fitted.positive.astype(int)
-    suggested = np.where(quality < 0.5, 1 - given, given)
+    suggested = np.where(suspicious(fitted), 1 - given, given)
+    texts = np.array([as_text(label) for label in fitted.model.labels], dtype=object)
+    without = fitted.unlabeled & ~fitted.positive
     table = pd.DataFrame(
         {
             "row": rows + 1,
             **{name: frame[name].iloc[rows].to_numpy() for name in ids},
-            "given_label": [as_text(fitted.model.labels[k]) for k in given],
+            "given_label": np.where(without, "", texts[given]),
             "label_quality": quality.round(6),
-            "suggested_label": [as_text(fitted.model.labels[k]) for k in suggested],
+            "suggested_label": np.where(without & (suggested == 0), "", texts[suggested]),
             "score": fitted.model.estimator.oof_scores_.round(6),
         }
     )
-    order = np.argsort(quality, kind="stable")  # missing qualities, of rows without weight, come last
+    # Of positive-unlabeled data the labels are taken as right, so that rows with one come after all without.
+    credible = np.where(fitted.unlabeled & fitted.positive, quality + 2, quality)
+    order = np.argsort(credible, kind="stable")  # missing qualities, of rows without weight, come last
     return table.iloc[order].reset_index(drop=True)
+
+
+def suspicious(fitted: Fitted) -> NDArray[np.bool_]:
+    """Return of which rows the label looks more likely wrong than right; without a label, which look positive.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> from symloss.tabular import fit_table
+    >>> y = ["no"] * 20 + ["yes"] * 20
+    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": [*y[:3], "yes", *y[4:]]})  # the fourth label is wrong
+    >>> np.flatnonzero(suspicious(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])))
+    array([3])
+    """
+    found: NDArray[np.bool_] = fitted.model.estimator.label_quality_ < 0.5
+    return found & ~fitted.positive if fitted.unlabeled else found
 
 
 def check_ids(frame: DataFrame, ids: Sequence[str]) -> None:
@@ -101,6 +123,8 @@ def noise_in_words(found: Findings, labels: tuple[str, str]) -> list[str]:
     negative, positive = map(repr, labels)
     noise, wrong = found.noise, found.wrong_share
     level = f"{100 * noise.level:g}%"
+    if found.unlabeled:
+        return _unlabeled_in_words(found, positive, level)
     if found.rates_given and found.rates is not None:
         of_positive, of_negative = percent(1 - found.rates.pi), percent(found.rates.pi_prime)
         return [
@@ -119,6 +143,23 @@ def noise_in_words(found: Findings, labels: tuple[str, str]) -> list[str]:
     return [
         f"How many labels are wrong cannot be told: {noise.reason}. At most {percent(1 - noise.pi_low)} of the labels "
         f"{positive} and {percent(noise.pi_prime_high)} of the labels {negative} are wrong ({level} bounds)."
+    ]
+
+
+def _unlabeled_in_words(found: Findings, positive: str, level: str) -> list[str]:
+    noise = found.noise
+    if found.rates is None:
+        return [
+            f"How many of the unlabeled rows are {positive} cannot be told: {noise.reason}. At most "
+            f"{percent(noise.pi_prime_high)} of them are ({level} bound)."
+        ]
+    if found.rates_given:
+        return [f"As you said, {percent(found.rates.pi_prime)} of the unlabeled rows are {positive}."]
+    return [
+        f"About {percent(found.rates.pi_prime)} of the unlabeled rows seem to be {positive} ({level} interval "
+        f"{percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)}).",
+        f"This assumes that the rows labeled {positive} are like all others that are {positive}, and that the rows "
+        "with the most extreme scores are of one class.",
     ]
 
 

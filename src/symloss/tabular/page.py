@@ -13,10 +13,11 @@ from symloss import __version__
 from symloss.estimators.encoding import as_text
 from symloss.metrics import Estimate
 from symloss.pages import Section, framed
+from symloss.tabular.cautions import MARK
 from symloss.tabular.findings import Findings, findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import Importance
-from symloss.tabular.labels import label_table, noise_in_words, percent
+from symloss.tabular.labels import label_table, noise_in_words, percent, suspicious
 from symloss.tabular.pictures import TEMPLATES, Bar, noise_picture, roc_curves, roc_picture, scores_picture
 from symloss.tabular.summary import summary
 from symloss.tabular.thresholds import choices
@@ -28,8 +29,7 @@ SUSPICIOUS = 20  # labels that are shown
 _COLUMNS = 10  # of a suspicious row that are shown: the most important ones
 _LONGEST = 80  # of a value that is shown
 # Characters that are not seen, or that change the direction of the text after them.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_WARNING = "warning: "  # how a note begins that should be seen first
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -130,7 +130,9 @@ def shown(value: Any, longest: int = _LONGEST) -> str:
     >>> shown(1.0), shown("a\tb"), shown(None)
     ('1', 'a\\tb', '')
     """
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    import pandas as pd
+
+    if np.ndim(value) == 0 and pd.isna(value):
         return ""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.6g}"
@@ -142,16 +144,18 @@ def _framed(title: str, fitted: Fitted, about: About, sections: Sequence[Section
     negative, positive = _labels_of(fitted)
     count, n = int(fitted.positive.sum()), len(fitted.positive)
     now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    others, may_be = f"labeled {negative!r}", "Some of these labels may be wrong."
+    if fitted.unlabeled:
+        others, may_be = "unlabeled", f"Some of the unlabeled ones may be {positive!r}."
     lead = (
-        f"{n:,} rows of {shown(about.source)}: {count:,} are labeled {positive!r}, {n - count:,} are labeled "
-        f"{negative!r}. Some of these labels may be wrong."
+        f"{n:,} rows of {shown(about.source)}: {count:,} are labeled {positive!r}, {n - count:,} are {others}. {may_be}"
     )
     footer = f"Written by symloss {__version__} on {now}. It shows {min(SUSPICIOUS, n)} rows of the table."
     return framed(title, sections, lead, footer, style=[TEMPLATES.source("report.css")])
 
 
 def _warnings(fitted: Fitted) -> list[str]:
-    return [note.removeprefix(_WARNING) for note in fitted.notes if note.startswith(_WARNING)]
+    return [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)]
 
 
 def _labels_of(fitted: Fitted) -> tuple[str, str]:
@@ -170,14 +174,14 @@ def _render(template: str, fitted: Fitted, found: Findings | None = None, **valu
 
 def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance]) -> Section:
     worst = label_table(fitted, frame)
-    suspicious = int((worst["label_quality"] < 0.5).sum())
-    named = suspicious if found.rates else len(worst) if found.has_signal else 0
+    wrong = int(suspicious(fitted).sum())
+    named = wrong if found.rates else len(worst) if found.has_signal else 0
     html = _render(
         "short.html.j2",
         fitted,
         found,
         warnings=[*_warnings(fitted), *found.warnings],
-        suspicious=suspicious,
+        suspicious=wrong,
         first_rows=worst["row"].head(min(3, named)).tolist(),
         best=importances[0] if importances and importances[0].fall > 0 else None,
     )
@@ -212,15 +216,18 @@ def _bars(fitted: Fitted, found: Findings) -> list[Bar]:
     """Return the share of wrong labels of either kind, with its interval or bounds."""
     noise, rates = found.noise, found.rates
     negative, positive = (f"labeled '{shown(label, 40)}'" for label in fitted.model.labels)
+    negative = "unlabeled" if found.unlabeled else negative
     if rates is None:
-        return [Bar(positive, None, 0.0, 1 - noise.pi_low), Bar(negative, None, 0.0, noise.pi_prime_high)]
-    wrong = (1 - rates.pi, rates.pi_prime)
-    if found.rates_given:
-        return [Bar(label, share, share, share) for label, share in zip((positive, negative), wrong, strict=True)]
-    return [
-        Bar(positive, wrong[0], 1 - noise.pi_high, 1 - noise.pi_low),
-        Bar(negative, wrong[1], noise.pi_prime_low, noise.pi_prime_high),
-    ]
+        bars = [Bar(positive, None, 0.0, 1 - noise.pi_low), Bar(negative, None, 0.0, noise.pi_prime_high)]
+    elif found.rates_given:
+        wrong = ((positive, 1 - rates.pi), (negative, rates.pi_prime))
+        bars = [Bar(label, share, share, share) for label, share in wrong]
+    else:
+        bars = [
+            Bar(positive, 1 - rates.pi, 1 - noise.pi_high, 1 - noise.pi_low),
+            Bar(negative, rates.pi_prime, noise.pi_prime_low, noise.pi_prime_high),
+        ]
+    return bars[1:] if found.unlabeled else bars
 
 
 def _ranking(fitted: Fitted, found: Findings) -> Section:
@@ -246,7 +253,7 @@ def _columns(fitted: Fitted, importances: Sequence[Importance]) -> Section:
         importances=importances,
         most=most if most > 0 else 1.0,
         score=summary(fitted)["score"],
-        notes=[note for note in fitted.notes if not note.startswith(_WARNING)],
+        notes=[note for note in fitted.notes if not note.startswith(MARK)],
     )
     return Section("columns", "The columns", html)
 
@@ -258,8 +265,10 @@ def _thresholds(fitted: Fitted, found: Findings) -> Section:
 
 def _made(fitted: Fitted, about: About) -> Section:
     made = summary(fitted)
-    candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -np.nan_to_num(each["mean"], nan=-1.0)))
-    html = _render("made.html.j2", fitted, candidates=candidates, score=made["score"], about=about)
+    candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"]))
+    html = _render(
+        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], score=made["score"], about=about
+    )
     return Section("made", "How this was made", html)
 
 

@@ -98,6 +98,8 @@ def cost_threshold(estimator: Any, false_positive: float = 1.0, false_negative: 
             "costs need the rates of the noise, which these labels do not tell: fit with --pi and --pi-prime, or give "
             "--threshold, --share or --top-k instead"
         )
+    if not hasattr(estimator, "calibration_"):
+        raise ValueError("the model was saved by a version without probabilities, which costs need: fit it again")
     share, (slope, intercept) = estimator.share_labeled_positive_, estimator.calibration_
     prior = share * rates.pi + (1 - share) * rates.pi_prime
     if not 0 < prior < 1 or slope == 0:
@@ -193,8 +195,10 @@ class Choice(NamedTuple):
         Scores above it are predicted positive.
     rows : int
         The number of rows above it.
-    share, found, false_alarms : float
-        The shares that are above it: of all rows, of those labeled positive and of those labeled negative.
+    share : float
+        The share of the rows that is above it.
+    found, false_alarms : float
+        The shares, by weight, of the rows labeled positive and of those labeled negative that are above it.
     clean : CleanRates or None
         The same for rows that are truly positive and negative, if there are rates.
     precision : Estimate or None
@@ -238,9 +242,11 @@ def choices(found: Findings, estimator: Any, positive: str) -> list[Choice]:
             (f"a false alarm costs five times a missed {positive!r}", "--cost-false-positive 5", (5.0, 1.0)),
         ):
             made.append(_choice(purpose, option, cost_threshold(estimator, *costs), found))
-    shares = {f"as many {positive!r} as there are labels {positive!r}": found.share_labeled_positive}
-    if found.prior is not None:
-        shares[f"as many {positive!r} as there seem to be in truth"] = found.prior
+    labeled = float(found.positive.mean())  # not by weight: --share counts rows
+    shares = {f"as many {positive!r} as there are labels {positive!r}": labeled}
+    if found.rates is not None:
+        prior = labeled * found.rates.pi + (1 - labeled) * found.rates.pi_prime
+        shares[f"as many {positive!r} as there seem to be in truth"] = prior
     for purpose, share in shares.items():
         made.append(_choice(purpose, f"--share {share:.3g}", share_threshold(found.scores, share), found))
     k = min(100, max(1, len(found.scores) // 10))
@@ -260,6 +266,5 @@ def _choice(purpose: str, option: str, threshold: float, found: Findings) -> Cho
         clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
         if 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0:
             precision = clean.precision(found.prior)
-    everyone = np.ones_like(found.positive)
-    shares = share(everyone), share(found.positive), share(~found.positive)
+    shares = float(above.mean()), share(found.positive), share(~found.positive)
     return Choice(purpose, option, threshold, int(above.sum()), *shares, clean, precision)
