@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.tabular import fit_table
+from symloss.tabular.documents import noise_summary
 from symloss.tabular.findings import findings
 from symloss.tabular.labels import label_table, noise_in_words, percent
 
@@ -205,3 +206,13 @@ def test_labels_that_matplotlib_would_read_as_formulas(data, tmp_path):
     assert "warning" not in result.stderr
     assert (tmp_path / "model" / "scores.png").exists()
     assert "$10% - $20%" in (tmp_path / "model" / "report.html").read_text(encoding="utf-8")
+
+
+def test_no_number_is_given_where_the_noise_cannot_be_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.1, "yes", "no")})
+    found = noise_summary(fit_table(frame, "y", candidates=LINEAR))
+    assert found["noise"]["pi"] is None
+    assert found["wrong_share"]["value"] is None
+    assert found["suspicious"] is None
+    assert found["wrong_share"]["high"] > 0.5

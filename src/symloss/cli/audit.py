@@ -97,7 +97,7 @@ def audit(
         print(note)
     for sentence in found["words"]:
         print(sentence)
-    if found["noise"]["pi"] is not None or pi is not None:  # else the qualities rank labels, and are no probabilities
+    if found["suspicious"] is not None:
         which = f"unlabeled rows are more likely {found['positive']!r} than not"
         print(f"{found['suspicious']} {which if fitted.unlabeled else 'labels are more likely wrong than right'}")
     print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}:")

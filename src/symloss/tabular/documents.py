@@ -144,8 +144,8 @@ def noise_summary(fitted: Fitted) -> dict[str, Any]:
         "positive": positive,
         "words": noise_in_words(found, (negative, positive)),
         "noise": asdict(found.noise),
-        "wrong_share": asdict(found.wrong_share),
-        "suspicious": int(suspicious(fitted).sum()),
+        "wrong_share": asdict(found.wrong_share) | ({} if found.rates else {"value": None}),
+        "suspicious": int(suspicious(fitted).sum()) if found.rates else None,  # else qualities are no probabilities
     }
 
 

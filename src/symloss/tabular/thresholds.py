@@ -8,6 +8,7 @@ given, which were fitted to out-of-fold scores, and the rates of the noise.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -263,7 +264,9 @@ def _choice(purpose: str, option: str, threshold: float, found: Findings) -> Cho
 
     clean = precision = None
     if found.rates is not None and found.prior is not None:
-        clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the findings say it if the rates cannot be
+            clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
         if 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0:
             precision = clean.precision(found.prior)
     shares = float(above.mean()), share(found.positive), share(~found.positive)
