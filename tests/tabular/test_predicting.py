@@ -184,3 +184,33 @@ def test_the_note_on_probabilities_of_the_labels_given():
     assert predicting.prediction_notes(few, predicting.Counts(rows=1))[1] == (
         "given_probability: that a row is labeled 'True', rightly or wrongly, as in the data of the fit"
     )
+
+
+@pytest.fixture(scope="module")
+def decimal_commas(tmp_path_factory):
+    """A model of a table with decimal commas, and a table to predict."""
+    folder = tmp_path_factory.mktemp("commas")
+    frame = pd.DataFrame({"x": np.arange(40) / 8 + 0.35, "size": 1.0 + np.arange(40) % 7, "y": np.arange(40) > 17})
+    lines = ["who;x;size", *(f"{'NA' if k % 2 else ''};{k},35;{8 - k}.654" for k in range(6))]
+    (folder / "new.csv").write_text("\n".join(lines) + "\n")
+    return sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]), folder / "new.csv"
+
+
+def test_columns_to_keep_do_not_change_scores(decimal_commas, tmp_path):
+    """A feature that is kept is read as a number for the model, and written as it stands in the file."""
+    model, path = decimal_commas
+    predict_file(model, path, tmp_path / "without.csv")
+    predict_file(model, path, tmp_path / "with.csv", ["size", "x", "who"], rows=4)
+    without, kept = (pd.read_csv(tmp_path / name, dtype=str) for name in ("without.csv", "with.csv"))
+    assert without["score"].tolist() == kept["score"].tolist()
+    np.testing.assert_array_equal(predicting.scores_of_file(model, path), kept["score"].map(float))
+    assert kept["x"].tolist() == [f"{k},35" for k in range(6)]
+    assert kept["size"].tolist() == [f"{8 - k}.654" for k in range(6)]
+
+
+def test_columns_to_keep_are_written_as_they_stand(decimal_commas, tmp_path):
+    """NA may be a country: only a blank cell is missing."""
+    model, path = decimal_commas
+    predict_file(model, path, tmp_path / "p.csv", ["who"])
+    lines = (tmp_path / "p.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == ["", "NA"] * 3

@@ -457,3 +457,14 @@ def test_a_closed_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match=r"there is no standard input to read \(-\): pipe a table into the command"):
         read("-")
+
+
+def test_words_for_missing_values_are_texts_in_a_column_of_text(tmp_path):
+    """A label may be called None or NA; only a blank cell is missing."""
+    (tmp_path / "data.csv").write_text("y,x\nNone,1\nNA,NA\n,3\n nan,4\n")
+    frame = read_table(tmp_path / "data.csv", text=["y"])
+    assert frame["y"].fillna("missing").tolist() == ["None", "NA", "missing", "nan"]
+    assert frame["x"].isna().tolist() == [False, True, False, False]
+    (tmp_path / "fit.csv").write_text("y,x\n" + "".join(f"{'None' if k < 20 else 'some'},{k}\n" for k in range(40)))
+    model = sl.tabular.fit(tmp_path / "fit.csv", "y", candidates=[("linear", sl.AUCClassifier())])
+    assert model.labels == ("None", "some")

@@ -17,6 +17,7 @@ from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
 from symloss.tabular.differences import Differences
 from symloss.tabular.files import check_columns, read_chunks
 from symloss.tabular.model import BLOCK, TableModel
+from symloss.tabular.reading import read_chunks_beside
 from symloss.tabular.writing import whole_table
 
 if TYPE_CHECKING:
@@ -56,11 +57,16 @@ class Counts:
 
 
 def predictions(
-    model: TableModel, frame: DataFrame, keep: Sequence[str] = (), threshold: float = 0.0
+    model: TableModel,
+    frame: DataFrame,
+    keep: Sequence[str] = (),
+    threshold: float = 0.0,
+    written: DataFrame | None = None,
 ) -> PredictionTable:
     """Return the score, the predicted label and the probability of every row, next to the columns to keep.
 
-    Scores above the threshold are predicted positive.
+    Scores above the threshold are predicted positive. The columns to keep are taken from ``written`` if it is given:
+    the same rows, as they are written in a file.
 
     Examples
     --------
@@ -82,7 +88,7 @@ def predictions(
     for place, name in enumerate(keep):
         if name in table.columns[place:]:
             raise ValueError(f"a column of predictions already has the name {name!r}; rename the column to keep")
-        table.insert(place, name, frame[name])
+        table.insert(place, name, (frame if written is None else written)[name])
     return PredictionTable(table, predicted.unseen)
 
 
@@ -129,11 +135,12 @@ def predict_file(
     who,score,prediction,given_probability
     """
     counts, known = Counts(), {*model.columns, *keep}
+    text = [*model.encoding.texts, *(name for name in keep if name not in model.columns)]
     read_notes: list[str] = []
     differences = Differences(model.encoding, model.profile, list(keep))
     with whole_table(out) as write:
-        for frame in read_chunks(data, rows, text=[*model.encoding.texts, *keep], options=options, notes=read_notes):
-            predicted = predictions(model, frame, keep, threshold)
+        for frame, written in read_chunks_beside(data, rows, text, keep, options, read_notes):
+            predicted = predictions(model, frame, keep, threshold, written)
             write(predicted.table)
             counts.rows += len(frame)
             counts.positive += int((predicted.table["score"] > threshold).sum())
