@@ -506,3 +506,16 @@ def test_only_the_start_of_a_file_called_mimetype_is_read(tmp_path, monkeypatch)
     (tmp_path / "data.zip").write_bytes(zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}))
     with pytest.raises(ValueError, match="spreadsheet of another kind"):
         read(tmp_path / "data.zip")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "is empty"), (b"x\n", "has no rows"), (b"x\n1\n2,3\n", "line 3")]
+)
+def test_a_standard_input_that_is_read_twice_keeps_its_name(tmp_path, content, message):
+    frame = pd.DataFrame({"x": range(40), "y": np.arange(40) > 17})
+    sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]).save(tmp_path / "m")
+    result = run("predict", tmp_path / "m", "-", "--share", "0.5", stdin=content)
+    assert result.exit_code == 2
+    assert "standard input" in result.stderr
+    assert message in result.stderr
+    assert run("predict", tmp_path / "m", "-", "--share", "0.5", stdin=b"x\n1\n2\n").exit_code == 0

@@ -18,6 +18,7 @@ from symloss.tabular.differences import Differences
 from symloss.tabular.files import check_columns, read_chunks
 from symloss.tabular.model import BLOCK, TableModel
 from symloss.tabular.reading import read_chunks_beside
+from symloss.tabular.sources import Source
 from symloss.tabular.writing import whole_table
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def predictions(
 
 def predict_file(
     model: TableModel,
-    data: str | Path,
+    data: str | Path | Source,
     out: str | Path,
     keep: Sequence[str] = (),
     threshold: float = 0.0,
@@ -109,7 +110,7 @@ def predict_file(
     ----------
     model : TableModel
         The model.
-    data : str or Path
+    data : str, Path or Source
         The file to read.
     out : str or Path
         The CSV or Parquet file to write.
@@ -151,7 +152,9 @@ def predict_file(
     return [*prediction_notes(model, counts), *read_notes, *warnings]
 
 
-def scores_of_file(model: TableModel, data: str | Path, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND) -> Array:
+def scores_of_file(
+    model: TableModel, data: str | Path | Source, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND
+) -> Array:
     r"""Return the scores of all rows of a file, of which only some are in memory at a time.
 
     Examples

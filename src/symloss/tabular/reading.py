@@ -84,7 +84,7 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
 
 
 def read_chunks(
-    path: str | Path,
+    path: str | Path | Source,
     rows: int,
     text: Sequence[str] = (),
     options: ReadOptions = TO_BE_FOUND,
@@ -95,7 +95,7 @@ def read_chunks(
     Parameters
     ----------
     path, options
-        As in ``read``.
+        As in ``read``; a source that is open already may be given, too.
     rows : int
         The number of rows of a piece.
     text : sequence of str
@@ -115,7 +115,7 @@ def read_chunks(
 
 
 def read_chunks_beside(
-    path: str | Path,
+    path: str | Path | Source,
     rows: int,
     text: Sequence[str] = (),
     kept: Sequence[str] = (),

@@ -76,8 +76,10 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def open_source(path: str | Path) -> Iterator[Source]:
+def open_source(path: str | Path | Source) -> Iterator[Source]:
     """Find out what a file holds; a minus sign is the standard input, which is kept in a temporary file.
+
+    A source that is open already is yielded as it is: so a pipe can be read twice.
 
     Examples
     --------
@@ -86,6 +88,9 @@ def open_source(path: str | Path) -> Iterator[Source]:
     Traceback (most recent call last):
     ValueError: no such file: nowhere.csv
     """
+    if isinstance(path, Source):
+        yield path
+        return
     path = Path(path)
     standard_input = str(path) == "-"
     if not standard_input and not path.exists():
