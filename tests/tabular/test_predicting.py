@@ -94,14 +94,27 @@ def test_notes_count_all_parts(model, folder, tmp_path):
     scores = pd.read_csv(tmp_path / "p.csv")["score"]
     positive = int((scores > 0).sum())
     frame = table(ROWS)
-    assert notes[:4] == [
+    assert notes == [
         f"{ROWS} rows: {positive} predicted 'yes', {ROWS - positive} 'no'",
         "clean_probability: that 'yes' is the true label of a row, for pi = 0.90 and pi' = 0.10, given to the fit",
-        "columns ignored: number",
-        "categories not seen in the fit, treated as none of those seen: "
-        f"city ({(frame['city'] == 'Paris').sum()} rows)",
+        "separator: comma; decimal point; encoding: UTF-8",
+        "warning: columns that the table of the fit did not have are ignored: number",
+        f"warning: column 'city' has a category that the fit has not seen in {(frame['city'] == 'Paris').sum()} of "
+        f"{ROWS} rows",
     ]
     assert 0 < positive < ROWS
+
+
+def test_what_differs_is_said_once(model, tmp_path):
+    """A column of the fit that is no feature, and a few unknown categories, are worth no warning."""
+    frame = table(40).drop(columns="who").assign(age=40, y="no", city=["Paris", "Rome"] + ["Oslo"] * 38)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    notes = predict_file(model, tmp_path / "new.csv", tmp_path / "p.csv")
+    assert [note for note in notes if "ignored" in note or "seen" in note] == [
+        "columns ignored: y",
+        "categories not seen in the fit, treated as none of those seen: city (1 rows)",
+        "warning: columns that the table of the fit did not have are ignored: number",
+    ]
 
 
 def test_another_threshold(model, folder, tmp_path):
@@ -144,7 +157,7 @@ def test_several_columns_to_keep(folder, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[0] == "who,city,code,score,prediction,clean_probability"
     assert [line.split(",")[:3] for line in lines[1:]] == few[["who", "city", "code"]].fillna("").values.tolist()
-    assert "columns ignored: score" in result.stderr
+    assert "warning: columns that the table of the fit did not have are ignored: score\n" in result.stderr
     for name, message in (("score", "already has the name 'score'"), ("whom", "no column 'whom' (to keep)")):
         result = run("predict", folder / "model", tmp_path / "few.csv", "--id", f"who,{name}")
         assert result.exit_code == 2

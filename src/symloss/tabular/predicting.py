@@ -45,6 +45,8 @@ class PredictionTable(NamedTuple):
 class Counts:
     """What was predicted so far: how many rows, how many of them positive, unknown categories, and columns ignored.
 
+    Categories and columns of which a warning is given are not among them.
+
     Examples
     --------
     >>> Counts(rows=3, positive=1).rows
@@ -147,7 +149,9 @@ def predict_file(
             counts.positive += int((predicted.table["score"] > threshold).sum())
             counts.unseen.update(predicted.unseen)
             differences.add(frame, predicted.unseen)
-            counts.ignored = [name for name in frame.columns if name not in known]
+            counts.ignored = [name for name in frame.columns if name not in (*known, *differences.new)]
+    for name in differences.often_unseen:  # a warning says so
+        del counts.unseen[name]
     warnings = [MARK + sentence for sentence in differences.sentences()]
     return [*prediction_notes(model, counts), *read_notes, *warnings]
 
