@@ -102,7 +102,7 @@ def test_predict_to_standard_output_and_parquet(folder, frame, tmp_path):
     assert result.stdout.splitlines()[0] == "score,prediction,clean_probability"
     assert len(result.stdout.splitlines()) == 6
     result = run("predict", folder / "model", tmp_path / "few.csv", "--out", tmp_path / "p.parquet")
-    assert "categories not seen in the fit, treated as none of those seen: plan (5 rows)" in result.stderr
+    assert "warning: column 'plan' has a category that the fit has not seen in 5 of 5 rows\n" in result.stderr
     assert set(pd.read_parquet(tmp_path / "p.parquet")["prediction"]) <= {"yes", "no"}
 
 

@@ -94,14 +94,27 @@ def test_notes_count_all_parts(model, folder, tmp_path):
     scores = pd.read_csv(tmp_path / "p.csv")["score"]
     positive = int((scores > 0).sum())
     frame = table(ROWS)
-    assert notes[:4] == [
+    assert notes == [
         f"{ROWS} rows: {positive} predicted 'yes', {ROWS - positive} 'no'",
         "clean_probability: that 'yes' is the true label of a row, for pi = 0.90 and pi' = 0.10, given to the fit",
-        "columns ignored: number",
-        "categories not seen in the fit, treated as none of those seen: "
-        f"city ({(frame['city'] == 'Paris').sum()} rows)",
+        "separator: comma; decimal point; encoding: UTF-8",
+        "warning: columns that the table of the fit did not have are ignored: number",
+        f"warning: column 'city' has a category that the fit has not seen in {(frame['city'] == 'Paris').sum()} of "
+        f"{ROWS} rows",
     ]
     assert 0 < positive < ROWS
+
+
+def test_what_differs_is_said_once(model, tmp_path):
+    """A column of the fit that is no feature, and a few unknown categories, are worth no warning."""
+    frame = table(40).drop(columns="who").assign(age=40, y="no", city=["Paris", "Rome"] + ["Oslo"] * 38)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    notes = predict_file(model, tmp_path / "new.csv", tmp_path / "p.csv")
+    assert [note for note in notes if "ignored" in note or "seen" in note] == [
+        "columns ignored: y",
+        "categories not seen in the fit, treated as none of those seen: city (1 rows)",
+        "warning: columns that the table of the fit did not have are ignored: number",
+    ]
 
 
 def test_another_threshold(model, folder, tmp_path):
@@ -144,7 +157,7 @@ def test_several_columns_to_keep(folder, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[0] == "who,city,code,score,prediction,clean_probability"
     assert [line.split(",")[:3] for line in lines[1:]] == few[["who", "city", "code"]].fillna("").values.tolist()
-    assert "columns ignored: score" in result.stderr
+    assert "warning: columns that the table of the fit did not have are ignored: score\n" in result.stderr
     for name, message in (("score", "already has the name 'score'"), ("whom", "no column 'whom' (to keep)")):
         result = run("predict", folder / "model", tmp_path / "few.csv", "--id", f"who,{name}")
         assert result.exit_code == 2
@@ -184,3 +197,33 @@ def test_the_note_on_probabilities_of_the_labels_given():
     assert predicting.prediction_notes(few, predicting.Counts(rows=1))[1] == (
         "given_probability: that a row is labeled 'True', rightly or wrongly, as in the data of the fit"
     )
+
+
+@pytest.fixture(scope="module")
+def decimal_commas(tmp_path_factory):
+    """A model of a table with decimal commas, and a table to predict."""
+    folder = tmp_path_factory.mktemp("commas")
+    frame = pd.DataFrame({"x": np.arange(40) / 8 + 0.35, "size": 1.0 + np.arange(40) % 7, "y": np.arange(40) > 17})
+    lines = ["who;x;size", *(f"{'NA' if k % 2 else ''};{k},35;{8 - k}.654" for k in range(6))]
+    (folder / "new.csv").write_text("\n".join(lines) + "\n")
+    return sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]), folder / "new.csv"
+
+
+def test_columns_to_keep_do_not_change_scores(decimal_commas, tmp_path):
+    """A feature that is kept is read as a number for the model, and written as it stands in the file."""
+    model, path = decimal_commas
+    predict_file(model, path, tmp_path / "without.csv")
+    predict_file(model, path, tmp_path / "with.csv", ["size", "x", "who"], rows=4)
+    without, kept = (pd.read_csv(tmp_path / name, dtype=str) for name in ("without.csv", "with.csv"))
+    assert without["score"].tolist() == kept["score"].tolist()
+    np.testing.assert_array_equal(predicting.scores_of_file(model, path), kept["score"].map(float))
+    assert kept["x"].tolist() == [f"{k},35" for k in range(6)]
+    assert kept["size"].tolist() == [f"{8 - k}.654" for k in range(6)]
+
+
+def test_columns_to_keep_are_written_as_they_stand(decimal_commas, tmp_path):
+    """NA may be a country: only a blank cell is missing."""
+    model, path = decimal_commas
+    predict_file(model, path, tmp_path / "p.csv", ["who"])
+    lines = (tmp_path / "p.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == ["", "NA"] * 3

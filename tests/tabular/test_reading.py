@@ -10,7 +10,9 @@ import random
 import sys
 import threading
 import zipfile
+from contextlib import nullcontext
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -22,11 +24,11 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.tabular import fitting
-from symloss.tabular.dialect import Dialect, ReadOptions, records
+from symloss.tabular.dialect import Dialect, ReadOptions, find_dialect, records
 from symloss.tabular.files import read, read_chunks, read_table
 from symloss.tabular.numerals import mark_of
 from symloss.tabular.rows import rows_are_even
-from symloss.tabular.sources import open_source
+from symloss.tabular.sources import Source, open_source
 
 NAN = float("nan")
 PLAIN = {"a": [1, 2], "b": ["x", "y"]}
@@ -457,3 +459,63 @@ def test_a_closed_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match=r"there is no standard input to read \(-\): pipe a table into the command"):
         read("-")
+
+
+def test_words_for_missing_values_are_texts_in_a_column_of_text(tmp_path):
+    """A label may be called None or NA; only a blank cell is missing."""
+    (tmp_path / "data.csv").write_text("y,x\nNone,1\nNA,NA\n,3\n nan,4\n")
+    frame = read_table(tmp_path / "data.csv", text=["y"])
+    assert frame["y"].fillna("missing").tolist() == ["None", "NA", "missing", "nan"]
+    assert frame["x"].isna().tolist() == [False, True, False, False]
+    (tmp_path / "fit.csv").write_text("y,x\n" + "".join(f"{'None' if k < 20 else 'some'},{k}\n" for k in range(40)))
+    model = sl.tabular.fit(tmp_path / "fit.csv", "y", candidates=[("linear", sl.AUCClassifier())])
+    assert model.labels == ("None", "some")
+
+
+class Reads(io.BytesIO):
+    """Bytes without a line end, without limit, and how many of them were read."""
+
+    def __init__(self):
+        self.count = 0
+
+    def read(self, size=-1):
+        assert 0 <= size <= 1 << 20
+        self.count += size
+        assert self.count < 100 << 20, "read without limit"
+        return b"a" * size
+
+
+def test_a_first_line_without_end_is_refused(monkeypatch):
+    """A small compressed file may unpack to any number of bytes."""
+    reads = Reads()
+    source = Source(Path("data.csv.gz"), "data.csv.gz", "gzip", "CSV", [])
+    monkeypatch.setattr(Source, "open", lambda _: nullcontext(reads))
+    with pytest.raises(ValueError, match=r"^data.csv.gz: the first line is longer than 16 MiB: this is no table$"):
+        find_dialect(source, ReadOptions())
+    assert reads.count <= 17 << 20
+
+
+def test_only_the_start_of_a_file_called_mimetype_is_read(tmp_path, monkeypatch):
+    sizes = []
+    read_member = zipfile.ZipExtFile.read
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda *given: sizes.append(given[1:]) or read_member(*given))
+    (tmp_path / "data.zip").write_bytes(zipped({"mimetype": "a" * 10**6, "content.xml": "b"}))
+    with pytest.raises(ValueError, match="holds 2 files"):
+        read(tmp_path / "data.zip")
+    assert sizes == [(100,)]
+    (tmp_path / "data.zip").write_bytes(zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}))
+    with pytest.raises(ValueError, match="spreadsheet of another kind"):
+        read(tmp_path / "data.zip")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "is empty"), (b"x\n", "has no rows"), (b"x\n1\n2,3\n", "line 3")]
+)
+def test_a_standard_input_that_is_read_twice_keeps_its_name(tmp_path, content, message):
+    frame = pd.DataFrame({"x": range(40), "y": np.arange(40) > 17})
+    sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]).save(tmp_path / "m")
+    result = run("predict", tmp_path / "m", "-", "--share", "0.5", stdin=content)
+    assert result.exit_code == 2
+    assert "standard input" in result.stderr
+    assert message in result.stderr
+    assert run("predict", tmp_path / "m", "-", "--share", "0.5", stdin=b"x\n1\n2\n").exit_code == 0

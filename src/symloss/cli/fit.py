@@ -150,6 +150,7 @@ def predict(
     from symloss.tabular import load
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.predicting import predict_file, scores_of_file
+    from symloss.tabular.sources import open_source
     from symloss.tabular.thresholds import Asked, chosen_threshold
 
     asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)
@@ -158,22 +159,14 @@ def predict(
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
     fitted, options = load(model), ReadOptions(sep, decimal, encoding, sheet)
-    with tempfile.TemporaryDirectory() as folder:
-        if (share is not None or top_k is not None) and (str(data) == "-" or data.is_fifo()):
-            data = _copied(data, Path(folder) / "data")  # it is read twice, and a pipe can be read only once
+    with tempfile.TemporaryDirectory() as folder, open_source(data) as source:  # a share of its rows is read twice
         chosen, reason = chosen_threshold(
-            asked, fitted.estimator, lambda: scores_of_file(fitted, data, options=options)
+            asked, fitted.estimator, lambda: scores_of_file(fitted, source, options=options)
         )
         path = Path(folder) / "predictions.csv" if out is None else out  # standard output gets all of them or none
-        notes = predict_file(fitted, data, path, keep, chosen, options=options)
+        notes = predict_file(fitted, source, path, keep, chosen, options=options)
         if out is None:
             with path.open(encoding="utf-8", newline="") as written:
                 shutil.copyfileobj(written, sys.stdout)
     for note in [*notes, *reason, *([] if out is None else [f"wrote {out}"])]:
         print(note, file=sys.stderr)
-
-
-def _copied(data: Path, copy: Path) -> Path:
-    with sys.stdin.buffer if str(data) == "-" else data.open("rb") as stream, copy.open("wb") as file:
-        shutil.copyfileobj(stream, file)
-    return copy

@@ -23,6 +23,7 @@ _ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "ut
 _ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
                 codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 _HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator and the decimal mark are looked for
+_LONGEST = 16 << 20  # bytes of a line of names: a small compressed file may unpack to any number of them
 _BLOCK = 1 << 20
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))  # which no text has
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
@@ -136,6 +137,8 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
         head = stream.read(_HEAD)
         while not (b"\n" in head or b"\r" in head) and (more := stream.read(_HEAD)):  # a hundred thousand names
             head += more
+            if len(head) > _LONGEST:
+                raise ValueError(f"{source.name}: the first line is longer than 16 MiB: this is no table")
         whole = not stream.read(1)
     encoding, notes = _find_encoding(source, head, options.encoding)
     text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")

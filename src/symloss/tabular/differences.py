@@ -118,10 +118,14 @@ class Differences:
                     far = (values < ends[:, 0] - width) | (values > ends[:, 1] + width)
                 self.outside[column.name] += int(far.any(1).sum())
 
+    @property
+    def often_unseen(self) -> dict[str, int]:
+        """The columns of which so many rows have an unknown category that it is worth a warning, and how many."""
+        return {name: count for name, count in self.unseen.items() if count > _MANY_UNSEEN * self.rows}
+
     def sentences(self) -> list[str]:
         """Return warnings, one sentence each."""
         of = f"of {self.rows} rows"
-        many = {name: count for name, count in self.unseen.items() if count > _MANY_UNSEEN * self.rows}
         empty = [name for name, count in self.missing.items() if count == self.rows]
         new = f"columns that the table of the fit did not have are ignored: {', '.join(self.new)}"
         return [
@@ -132,5 +136,8 @@ class Differences:
                 for name, n in self.outside.items()
                 if n
             ),
-            *(f"column {name!r} has a category that the fit has not seen in {n} {of}" for name, n in many.items()),
+            *(
+                f"column {name!r} has a category that the fit has not seen in {n} {of}"
+                for name, n in self.often_unseen.items()
+            ),
         ]

@@ -17,6 +17,8 @@ from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
 from symloss.tabular.differences import Differences
 from symloss.tabular.files import check_columns, read_chunks
 from symloss.tabular.model import BLOCK, TableModel
+from symloss.tabular.reading import read_chunks_beside
+from symloss.tabular.sources import Source
 from symloss.tabular.writing import whole_table
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class PredictionTable(NamedTuple):
 class Counts:
     """What was predicted so far: how many rows, how many of them positive, unknown categories, and columns ignored.
 
+    Categories and columns of which a warning is given are not among them.
+
     Examples
     --------
     >>> Counts(rows=3, positive=1).rows
@@ -56,11 +60,16 @@ class Counts:
 
 
 def predictions(
-    model: TableModel, frame: DataFrame, keep: Sequence[str] = (), threshold: float = 0.0
+    model: TableModel,
+    frame: DataFrame,
+    keep: Sequence[str] = (),
+    threshold: float = 0.0,
+    written: DataFrame | None = None,
 ) -> PredictionTable:
     """Return the score, the predicted label and the probability of every row, next to the columns to keep.
 
-    Scores above the threshold are predicted positive.
+    Scores above the threshold are predicted positive. The columns to keep are taken from ``written`` if it is given:
+    the same rows, as they are written in a file.
 
     Examples
     --------
@@ -82,13 +91,13 @@ def predictions(
     for place, name in enumerate(keep):
         if name in table.columns[place:]:
             raise ValueError(f"a column of predictions already has the name {name!r}; rename the column to keep")
-        table.insert(place, name, frame[name])
+        table.insert(place, name, (frame if written is None else written)[name])
     return PredictionTable(table, predicted.unseen)
 
 
 def predict_file(
     model: TableModel,
-    data: str | Path,
+    data: str | Path | Source,
     out: str | Path,
     keep: Sequence[str] = (),
     threshold: float = 0.0,
@@ -103,7 +112,7 @@ def predict_file(
     ----------
     model : TableModel
         The model.
-    data : str or Path
+    data : str, Path or Source
         The file to read.
     out : str or Path
         The CSV or Parquet file to write.
@@ -129,22 +138,27 @@ def predict_file(
     who,score,prediction,given_probability
     """
     counts, known = Counts(), {*model.columns, *keep}
+    text = [*model.encoding.texts, *(name for name in keep if name not in model.columns)]
     read_notes: list[str] = []
     differences = Differences(model.encoding, model.profile, list(keep))
     with whole_table(out) as write:
-        for frame in read_chunks(data, rows, text=[*model.encoding.texts, *keep], options=options, notes=read_notes):
-            predicted = predictions(model, frame, keep, threshold)
+        for frame, written in read_chunks_beside(data, rows, text, keep, options, read_notes):
+            predicted = predictions(model, frame, keep, threshold, written)
             write(predicted.table)
             counts.rows += len(frame)
             counts.positive += int((predicted.table["score"] > threshold).sum())
             counts.unseen.update(predicted.unseen)
             differences.add(frame, predicted.unseen)
-            counts.ignored = [name for name in frame.columns if name not in known]
+            counts.ignored = [name for name in frame.columns if name not in (*known, *differences.new)]
+    for name in differences.often_unseen:  # a warning says so
+        del counts.unseen[name]
     warnings = [MARK + sentence for sentence in differences.sentences()]
     return [*prediction_notes(model, counts), *read_notes, *warnings]
 
 
-def scores_of_file(model: TableModel, data: str | Path, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND) -> Array:
+def scores_of_file(
+    model: TableModel, data: str | Path | Source, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND
+) -> Array:
     r"""Return the scores of all rows of a file, of which only some are in memory at a time.
 
     Examples

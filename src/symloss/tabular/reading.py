@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,8 +49,8 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
         Text with a first line of names, Parquet or Excel, possibly compressed (gzip, bzip2, xz, zstd, or zip with one
         file). ``"-"`` is the standard input.
     text : sequence of str
-        Columns to read as text, exactly as they are written: the label 01 stays 01. Cells of Parquet files, and of
-        Excel files, have types of their own.
+        Columns to read as text, exactly as they are written: the label 01 stays 01, and NA is a text, so that only
+        blank cells are missing. Cells of Parquet files, and of Excel files, have types of their own.
     options : ReadOptions
         What is known about the file; the rest is found.
 
@@ -84,7 +84,7 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
 
 
 def read_chunks(
-    path: str | Path,
+    path: str | Path | Source,
     rows: int,
     text: Sequence[str] = (),
     options: ReadOptions = TO_BE_FOUND,
@@ -94,10 +94,12 @@ def read_chunks(
 
     Parameters
     ----------
-    path, text, options
-        As in ``read``.
+    path, options
+        As in ``read``; a source that is open already may be given, too.
     rows : int
         The number of rows of a piece.
+    text : sequence of str
+        Columns to read as text: the category 01 stays 01. As in columns of numbers, words such as NA are missing.
     notes : list of str, optional
         A list to which notes on how the table is read are added.
 
@@ -109,25 +111,57 @@ def read_chunks(
     ...     [len(frame) for frame in read_chunks(Path(folder) / "data.csv", rows=2)]
     [2, 1]
     """
+    return (chunk for chunk, _ in read_chunks_beside(path, rows, text, options=options, notes=notes))
+
+
+def read_chunks_beside(
+    path: str | Path | Source,
+    rows: int,
+    text: Sequence[str] = (),
+    kept: Sequence[str] = (),
+    options: ReadOptions = TO_BE_FOUND,
+    notes: list[str] | None = None,
+) -> Iterator[tuple[DataFrame, DataFrame]]:
+    r"""Read a table in pieces and, beside each piece, columns exactly as they are written.
+
+    Parameters
+    ----------
+    path, rows, text, options, notes
+        As in ``read_chunks``.
+    kept : sequence of str
+        Columns for the second table of each pair; the first table does not depend on them. Names that the file does
+        not have are passed over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("age;x\n040;1,5\n")
+    ...     [(frame, written)] = read_chunks_beside(Path(folder) / "data.csv", rows=2, kept=["age", "x"])
+    >>> frame.values.tolist(), written.values.tolist()
+    ([[40.0, 1.5]], [['040', '1,5']])
+    """
     options, notes = options.checked(), [] if notes is None else notes
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
         notes += [*source.notes, *_idle(source, options)]
         if source.kind == "CSV":
-            chunks = _text_chunks(source, rows, text, options, notes)
+            chunks = _text_chunks(source, rows, text, kept, options, notes)
         elif source.kind == "Parquet":
-            chunks = parquet_chunks(source, rows)
+            chunks = ((chunk, _only(chunk, kept)) for chunk in parquet_chunks(source, rows))
         else:
             frame, found, _ = read_excel(source, text, options.sheet)
+            written = _only(read_excel(source, kept, options.sheet).frame if kept else frame, kept)
             notes += found
-            chunks = (frame[start : start + rows] for start in range(0, len(frame), rows))
+            places = (slice(start, start + rows) for start in range(0, len(frame), rows))
+            chunks = ((frame[place], written[place]) for place in places)
         empty = True
-        for chunk in chunks:
+        for chunk, beside in chunks:
             if empty:
                 _check_names([str(name) for name in chunk.columns], source)
             if len(chunk):
                 empty = False
-                yield chunk
+                yield chunk, beside
         if empty:
             raise ValueError(f"{source.name} has no rows")
 
@@ -144,21 +178,30 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     frame, notes = _without_empty(frame, dialect.names)
     notes = [dialect.note, *dialect.notes, *notes]
     notes += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+    if text:
+        with source.open() as stream:
+            written = pd.read_csv(stream, **_only_written(dialect, text))
+        for name in _only(written, frame.columns):
+            frame[name] = written[name]
     return Read(frame, notes, ReadOptions(dialect.sep, dialect.decimal, dialect.encoding))
 
 
 def _text_chunks(
-    source: Source, rows: int, text: Sequence[str], options: ReadOptions, notes: list[str]
-) -> Iterator[DataFrame]:
+    source: Source, rows: int, text: Sequence[str], kept: Sequence[str], options: ReadOptions, notes: list[str]
+) -> Iterator[tuple[DataFrame, DataFrame]]:
     import pandas as pd
 
     dialect = find_dialect(source, options)
     notes += [dialect.note, *dialect.notes]
     _check_names(dialect.names, source)
     checked = False
-    with source.open() as stream:
+    with ExitStack() as stack:
+        stream = stack.enter_context(source.open())
         with _refused(source, dialect):
             chunks = pd.read_csv(stream, chunksize=rows, **_arguments(dialect, text))
+        if kept:
+            again = stack.enter_context(source.open())
+            written = pd.read_csv(again, chunksize=rows, **_only_written(dialect, kept))
         while True:
             with _refused(source, dialect):
                 if (chunk := next(chunks, None)) is None:
@@ -166,10 +209,15 @@ def _text_chunks(
             if not checked and _may_be_short(chunk):
                 check_rows(source, dialect)
                 checked = True
+            beside = next(written) if kept else chunk[[]]
             frame, more = _without_empty(chunk, dialect.names)
             more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
             notes += [note for note in more if note not in notes]
-            yield frame
+            yield frame, beside
+
+
+def _only(frame: DataFrame, kept: Iterable[str]) -> DataFrame:
+    return frame[[name for name in kept if name in frame.columns]]
 
 
 def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
@@ -183,6 +231,12 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
         "index_col": False,
         "low_memory": False,
     }
+
+
+def _only_written(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
+    """Return arguments that read these columns alone, in which only blank cells are missing: NA may be a country."""
+    further = {"usecols": lambda name: name in names, "keep_default_na": False, "na_values": [""]}
+    return _arguments(dialect, names) | further
 
 
 @contextmanager

@@ -76,8 +76,10 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def open_source(path: str | Path) -> Iterator[Source]:
+def open_source(path: str | Path | Source) -> Iterator[Source]:
     """Find out what a file holds; a minus sign is the standard input, which is kept in a temporary file.
+
+    A source that is open already is yielded as it is: so a pipe can be read twice.
 
     Examples
     --------
@@ -86,6 +88,9 @@ def open_source(path: str | Path) -> Iterator[Source]:
     Traceback (most recent call last):
     ValueError: no such file: nowhere.csv
     """
+    if isinstance(path, Source):
+        yield path
+        return
     path = Path(path)
     standard_input = str(path) == "-"
     if not standard_input and not path.exists():
@@ -183,6 +188,11 @@ def _recognize(path: Path, name: str) -> Source:
     return Source(path, name, packing, kind, notes)
 
 
+def _start(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as member:
+        return member.read(100)
+
+
 def _kind_of_zip(path: Path, name: str) -> str:
     """Return Excel for a workbook, and nothing for an archive of one file; refuse all others."""
     with zipfile.ZipFile(path) as archive:
@@ -190,7 +200,7 @@ def _kind_of_zip(path: Path, name: str) -> str:
         members = _members(archive)
         if "xl/workbook.xml" in names:
             return "Excel"
-        if "xl/workbook.bin" in names or ("mimetype" in names and b"opendocument" in archive.read("mimetype")):
+        if "xl/workbook.bin" in names or ("mimetype" in names and b"opendocument" in _start(archive, "mimetype")):
             raise ValueError(f"{name} is a spreadsheet of another kind (.xlsb or .ods): save it as .xlsx or CSV")
     if len(members) != 1:
         shown = ", ".join(member.filename for member in members[:5]) + (", ..." if len(members) > 5 else "")
