@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -171,6 +172,7 @@ class Encoding(NamedTuple):
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
+        _check_names(columns, options)
         return cls(tuple(columns), dropped)
 
     @property
@@ -283,6 +285,19 @@ def _check_nearly_numbers(name: str, texts: list[str]) -> None:
         raise ValueError(
             f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
         )
+
+
+def _check_names(columns: Iterable[Column], options: bool) -> None:
+    """Raise ValueError if two columns become features of the same name."""
+    column_of: dict[str, str] = {}
+    for column in columns:
+        for feature in column.features:
+            other = column_of.setdefault(feature, column.name)
+            if other != column.name:
+                raise ValueError(
+                    f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one of "
+                    "them out" + (f", such as with --drop {shlex.quote(column.name)}" if options else "")
+                )
 
 
 def _hashed_as_a_whole(columns: Iterable[Column]) -> dict[str, int]:
