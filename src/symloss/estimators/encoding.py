@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -168,7 +169,7 @@ class Encoding(NamedTuple):
         for name, distinct in _hashed_as_a_whole(columns).items():
             if distinct >= _IDENTIFIER * max(rows, len(frame)):
                 dropped[name] = f"it names rows: {distinct} distinct texts"
-        columns = [column for column in columns if column.name not in dropped]
+        columns = _sharing_features([column for column in columns if column.name not in dropped])
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
@@ -295,8 +296,8 @@ def _check_names(columns: Iterable[Column], options: bool) -> None:
             other = column_of.setdefault(feature, column.name)
             if other != column.name:
                 raise ValueError(
-                    f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one of "
-                    "them out" + (f", such as with --drop {shlex.quote(column.name)}" if options else "")
+                    f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one "
+                    "of them out" + (f", such as with --drop {shlex.quote(column.name)}" if options else "")
                 )
 
 
@@ -304,6 +305,15 @@ def _hashed_as_a_whole(columns: Iterable[Column]) -> dict[str, int]:
     """Return the columns of many texts that are not split into words, and how many distinct texts each has."""
     forms = {column.name: column.form for column in columns}
     return {name: form.distinct for name, form in forms.items() if isinstance(form, Hashed) and not form.words}
+
+
+def _sharing_features(columns: list[Column]) -> list[Column]:
+    """Return the columns, with fewer features of each that is hashed if there are many of them."""
+    count = Counter(column.form.words for column in columns if isinstance(column.form, Hashed))
+    return [
+        column._replace(form=column.form.among(count[column.form.words])) if isinstance(column.form, Hashed) else column
+        for column in columns
+    ]
 
 
 def _reads_as_number(text: str) -> bool:
