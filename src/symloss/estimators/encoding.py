@@ -25,6 +25,7 @@ from symloss.estimators.written_numbers import WrittenNumbers
 Array = NDArray[np.float64]
 _FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
 _CODE = re.compile(r"0\d+")
+_CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 
 
@@ -123,6 +124,8 @@ class Encoding(NamedTuple):
         The columns that are used.
     dropped : dict
         The columns that are not used, and why.
+    max_categories : int
+        The largest number of distinct texts that were one-hot encoded; a column with more of them was hashed.
 
     Examples
     --------
@@ -136,9 +139,10 @@ class Encoding(NamedTuple):
 
     columns: tuple[Column, ...]
     dropped: dict[str, str]
+    max_categories: int = _CATEGORIES
 
     @classmethod
-    def fit(cls, frame: Any, max_categories: int = 50, options: bool = True, rows: float = 0.0) -> Encoding:
+    def fit(cls, frame: Any, max_categories: int = _CATEGORIES, options: bool = True, rows: float = 0.0) -> Encoding:
         """Return the encoding of a table; columns that are constant, or that name rows, are dropped.
 
         Parameters
@@ -174,7 +178,7 @@ class Encoding(NamedTuple):
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
         _check_names(columns, options)
-        return cls(tuple(columns), dropped)
+        return cls(tuple(columns), dropped, max_categories)
 
     @property
     def features(self) -> list[str]:
@@ -223,11 +227,13 @@ class Encoding(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        return {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
+        stored = {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
+        # As earlier versions wrote it, where that says the same.
+        return stored if self.max_categories == _CATEGORIES else stored | {"max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
-        """Return the encoding that ``to_json`` has turned into JSON.
+        """Return the encoding that ``to_json`` has turned into JSON; earlier versions did not store max_categories.
 
         Examples
         --------
@@ -236,7 +242,8 @@ class Encoding(NamedTuple):
         True
         """
         columns = map(Column.from_json, stored["columns"])
-        return cls(tuple(columns), {str(name): str(reason) for name, reason in stored["dropped"].items()})
+        dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
+        return cls(tuple(columns), dropped, int(stored.get("max_categories", _CATEGORIES)))
 
 
 def as_text(value: Any) -> str:

@@ -250,7 +250,7 @@ class TableModel:
         Each column is an input of shape (n, 1): numbers as float64, NaN where they are missing; texts as strings, ""
         where they are missing. Outputs are ``score``, ``clean_probability`` or ``given_probability``, and ``label``, a
         text. Candidates of your own that are not symloss's, and columns that are neither numbers nor one-hot encoded,
-        cannot be exported.
+        such as dates and numbers written as text, cannot be exported.
         """
         from symloss.tabular.onnx_graph import onnx_model
 

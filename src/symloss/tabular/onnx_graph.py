@@ -83,6 +83,11 @@ def _check(model: TableModel, outputs: list[str]) -> None:
                 f"ONNX: column {column.name!r} becomes {len(column.features)} features, and only numbers and one-hot "
                 "encoded texts can be exported; to_module() takes encoded rows"
             )
+        if column.form is not None:
+            raise ValueError(
+                f"ONNX: column {column.name!r} holds {column.decision}, and only numbers and one-hot encoded texts can "
+                "be exported; make numbers of them before the fit"
+            )
         if column.name in outputs or column.name.startswith(_OURS):
             raise ValueError(f"ONNX: column {column.name!r} has the name of an output: rename it before the fit")
 
