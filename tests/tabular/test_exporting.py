@@ -145,6 +145,12 @@ def test_onnx_of_the_whole(frame, rates):
     assert 0 < np.mean(found["label"] == "yes") < 1
 
 
+def test_onnx_of_a_model_without_trees(frame):
+    model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())])
+    expected, found = model.predict(frame), run_onnx(model, frame)
+    np.testing.assert_allclose(found["score"], expected.scores, rtol=1e-5, atol=1e-5)
+
+
 def test_what_cannot_be_exported(frame, model):
     tree = sl.AUCClassifier(model="trees", n_estimators=2, min_samples_leaf=20)
     with_trees = sl.tabular.fit(frame, "churn", candidates=[("my trees", tree)])

@@ -274,7 +274,7 @@ def _exported(scores: _Scores, n_features: int, n_forests: int, outputs: list[st
             dynamo=True,
             input_names=["features", "trees"][: len(points)],
             output_names=outputs,
-            dynamic_shapes={"features": {0: rows}, "trees": tuple({0: rows} for _ in points[1:])},
+            dynamic_shapes={"features": {0: rows}} | ({"trees": ({0: rows},)} if n_forests else {}),
             opset_version=_OPERATORS,
             verbose=False,
         )
