@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.tabular import Encoding, fit_table
-from symloss.tabular.cautions import cautions, disagreement
+from symloss.tabular.cautions import MARK, cautions, disagreement
 from symloss.tabular.summary import summary
 
 LINEAR = [("linear", sl.AUCClassifier())]
@@ -152,3 +152,22 @@ def test_warnings_are_notes_and_stand_in_the_summary():
     assert len(warnings) == 2
     assert "warning: column 'copy' alone tells the label" in warnings[1]
     assert summary(fitted)["warnings"] == [warning.removeprefix("warning: ") for warning in warnings]
+
+
+def test_rows_of_weight_0_count_as_no_rows():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=48)
+    frame = pd.DataFrame({"x": x, "city": ["Oslo", "Rome"] * 24, "w": 1.0, "y": np.arange(48) % 2})
+    frame = frame.assign(city=generator.permutation(frame["city"]))
+    extra = frame[:6].assign(x=1000.0, city="Paris", w=0.0, y=[0, 1] * 3)
+    fitted, expected = (
+        fit_table(table, "y", weight="w", candidates=LINEAR) for table in (pd.concat([frame, extra]), frame)
+    )
+    assert fitted.model.encoding == expected.model.encoding
+    assert fitted.model.profile.ranges == expected.model.profile.ranges
+    warnings = [[note for note in each.notes if note.startswith(MARK)] for each in (fitted, expected)]
+    assert warnings[0] == warnings[1] != []
+    scores = [each.model.predict(frame).scores for each in (fitted, expected)]
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+    with pytest.raises(ValueError, match="column 'w', the weight, must be above 0 in rows of both labels"):
+        fit_table(frame.assign(w=1.0 * frame["y"]), "y", weight="w", candidates=LINEAR)

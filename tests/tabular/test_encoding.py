@@ -126,3 +126,22 @@ def test_every_row_of_the_fitted_table_has_one_category(texts):
     if "x" in encoding.categorical:
         np.testing.assert_array_equal(values[:, :-1].sum(1), 1)
         assert len(np.unique(values[:, :-1], axis=0)) == len(set(texts))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "feature"),
+    [
+        ({"day": ["2020-01-03", "2021-02-04"]}, {"day: year": [2020, 2021]}, "day: year"),
+        ({"city": ["Oslo", "Rome"]}, {"city=Oslo": [1, 0]}, "city=Oslo"),
+        ({"city": ["Oslo", None]}, {"city is missing": [0, 1]}, "city is missing"),
+    ],
+)
+def test_two_columns_that_become_features_of_the_same_name(first, second, feature):
+    frame = pd.DataFrame(first | second)
+    (one,), (other,) = first, second
+    message = f"columns '{one}' and '{other}' become features of the same name, '{feature}': leave one of them out"
+    with pytest.raises(ValueError, match=f"^{message}, such as with --drop '?{other}'?$"):
+        Encoding.fit(frame)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Encoding.fit(frame, options=False)
+    assert Encoding.fit(frame[[one]]).columns

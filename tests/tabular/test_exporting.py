@@ -74,6 +74,18 @@ def test_the_pipeline_can_be_fitted_again(frame, model):
     np.testing.assert_allclose(fitted.decision_function(X), model.predict(frame).scores, rtol=1e-9)
 
 
+def test_the_pipeline_has_the_largest_number_of_categories_of_the_fit(frame, tmp_path):
+    cities = frame.assign(city=[f"x{k % 60}y" for k in range(160)])
+    linear = [("linear", sl.AUCClassifier())]
+    model = sl.tabular.fit(cities, "churn", candidates=linear, max_categories=70)
+    model.save(tmp_path / "model")
+    for each in (model, sl.tabular.load(tmp_path / "model")):
+        encoder = clone(each.to_sklearn()[0]).fit(cities.drop(columns="churn"))
+        assert encoder.encoding_ == model.encoding
+    earlier = {key: value for key, value in model.encoding.to_json().items() if key != "max_categories"}
+    assert Encoding.from_json(earlier) == model.encoding._replace(max_categories=50)
+
+
 def test_the_encoder_alone(frame):
     encoder = clone(TableEncoder(max_categories=7))
     assert encoder.max_categories == 7
@@ -133,6 +145,12 @@ def test_onnx_of_the_whole(frame, rates):
     assert 0 < np.mean(found["label"] == "yes") < 1
 
 
+def test_onnx_of_a_model_without_trees(frame):
+    model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())])
+    expected, found = model.predict(frame), run_onnx(model, frame)
+    np.testing.assert_allclose(found["score"], expected.scores, rtol=1e-5, atol=1e-5)
+
+
 def test_what_cannot_be_exported(frame, model):
     tree = sl.AUCClassifier(model="trees", n_estimators=2, min_samples_leaf=20)
     with_trees = sl.tabular.fit(frame, "churn", candidates=[("my trees", tree)])
@@ -156,6 +174,13 @@ def test_columns_that_onnx_cannot_encode(model):
     dated = replace(model, encoding=Encoding((Day("day"),), {}))
     with pytest.raises(ValueError, match="ONNX: column 'day' becomes 2 features, and only numbers and one-hot encoded"):
         dated.to_onnx()
+
+
+def test_onnx_refuses_numbers_that_are_written_as_text(frame):
+    prices = frame.assign(price=[f"${1000 + 7 * k:,}" for k in range(160)])
+    model = sl.tabular.fit(prices, "churn", candidates=[("linear", sl.AUCClassifier())])
+    with pytest.raises(ValueError, match=r"column 'price' holds numbers written as text, .* make numbers of them"):
+        model.to_onnx()
 
 
 def test_onnx_is_an_extra(model, monkeypatch):

@@ -292,3 +292,18 @@ def test_an_encoding_of_an_earlier_version_is_read_as_it_was():
 def test_a_form_that_is_none(form):
     with pytest.raises((KeyError, TypeError, AttributeError)):
         Encoding.from_json({"columns": [{"name": "x", "categories": None, "form": form}], "dropped": {}})
+
+
+@pytest.mark.parametrize(
+    ("prose", "codes", "of_prose", "of_codes"), [(5, 31, 200, 32), (20, 40, 50, 25), (80, 80, 16, 16)]
+)
+def test_many_columns_of_texts_share_a_budget_of_features(prose, codes, of_prose, of_codes):
+    sentences = [f"the words of row {k}" for k in range(60)] * 2
+    texts = [f"x{k}y" for k in range(60)] * 2
+    frame = pd.DataFrame({f"p{k}": sentences for k in range(prose)} | {f"c{k}": texts for k in range(codes)})
+    encoding = Encoding.fit(frame.assign(number=np.arange(120)))
+    sizes = {name: {len(column.features) for column in encoding.columns if column.name[0] == name} for name in "pcn"}
+    assert sizes == {"p": {of_prose}, "c": {of_codes}, "n": {1}}
+    again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    assert again == encoding
+    assert again.transform(frame.assign(number=0)[:3]).values.shape == (3, prose * of_prose + codes * of_codes + 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.tabular import fit_table
-from symloss.tabular.given_labels import read_labels
+from symloss.tabular.given_labels import match_labels, read_labels
 
 LINEAR = [("linear", sl.AUCClassifier())]
 
@@ -146,3 +146,45 @@ def test_a_fit_to_positive_and_unlabeled_rows_ranks_the_positive_first():
     assert fitted.model.labels == ("not 1", "1")
     assert sl.metrics.auc(fitted.model.predict(pd.DataFrame({"x": x})).scores, clean) > 0.85
     assert fitted.notes[0] == "label y: '1' is positive (50 rows); 'not 1' is negative (150 rows)"
+
+
+@pytest.mark.parametrize(
+    ("fitted", "others"),
+    [
+        (["no"] * 20 + ["yes"] * 18 + ["YES", " yes"], [["NO"] * 20 + ["Yes"] * 20]),
+        (["no"] * 20 + ["yes"] * 19 + [None], [["no"] * 20 + ["yes"] * 19 + [" "]]),
+        ([0.0] * 20 + [1.0] * 20, [["0.0"] * 20 + ["1.0"] * 20, ["0"] * 20 + ["1"] * 20, [False] * 20 + [True] * 20]),
+        (["0.0"] * 20 + ["1.0"] * 20, [[0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20]),
+        ([False] * 20 + [True] * 20, [["False"] * 20 + ["true"] * 20, [0] * 20 + [1] * 20]),
+    ],
+)
+def test_a_model_scores_the_table_that_was_fitted_however_its_labels_are_written(fitted, others):
+    x = np.arange(40.0)
+    model = sl.tabular.fit(pd.DataFrame({"x": x, "y": fitted}), "y", candidates=LINEAR)
+    assert [model.score(pd.DataFrame({"x": x, "y": y})) for y in [fitted, *others]] == [1.0] * (1 + len(others))
+
+
+def test_a_model_scores_the_positive_unlabeled_table_that_was_fitted():
+    frame = pd.DataFrame({"x": np.arange(40.0), "y": [None] * 20 + ["yes"] * 20})
+    model = sl.tabular.fit(frame, "y", unlabeled="positive-unlabeled", candidates=LINEAR)
+    assert model.score(frame) == 1.0
+
+
+def test_known_labels_that_differ_only_in_letters_are_told_apart():
+    known = ("Yes", "yes")
+    assert match_labels(pd.Series(["yes", "Yes "]), known).positive.tolist() == [True, False]
+    with pytest.raises(ValueError, match="must hold the labels 'Yes' and 'yes', got 'YES'"):
+        match_labels(pd.Series(["yes", "YES"], name="y"), known)
+
+
+def test_marks_of_missing_labels_count_as_none_if_that_leaves_two():
+    found = read_labels(pd.Series(["yes", "NA", "no", "?", "yes"], name="y"))
+    assert (found.values, found.rows.tolist()) == (("no", "yes"), [0, 2, 4])
+    assert found.notes == [
+        "label y: 'NA' means that there is no label",
+        "label y: '?' means that there is no label",
+        "label y: 2 rows without a label are left out",
+    ]
+    assert read_labels(pd.Series(["NA", "EU", "NA"], name="region")).values == ("EU", "NA")
+    with pytest.raises(ValueError, match="3 distinct values"):
+        read_labels(pd.Series(["NA", "EU", "US", "?"], name="region").iloc[:3])

@@ -1,9 +1,11 @@
 """The page of a fit: what it says, that names and labels cannot break it, and how it looks in a browser."""
 
+import itertools
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -237,6 +239,24 @@ def test_importance_is_that_of_columns_and_bounded_in_time():
     assert found[0].sd > 0
     once = column_importance(fitted, frame, seconds=0.0)  # one fold is always done
     assert {each.sd for each in once} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("ticks", "seconds", "columns"),
+    [
+        ([0, 9], 5, 1),  # one column is always shuffled
+        ([0, 1, 9], 5, 2),
+        ([0, 1, 2, 3, 4, 99], 50, 3),  # the second fold is not complete
+    ],
+)
+def test_no_column_is_shuffled_after_the_time_for_importance(monkeypatch, ticks, seconds, columns):
+    frame, _ = noisy(300)
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    clock = itertools.chain(ticks, itertools.repeat(ticks[-1]))
+    monkeypatch.setattr("symloss.tabular.importance.time", SimpleNamespace(monotonic=clock.__next__))
+    found = column_importance(fitted, frame, seconds)
+    assert {each.column for each in found} == set(fitted.model.columns[:columns])
+    assert {each.sd for each in found} == {0.0}
 
 
 def test_a_drawing_that_fails_does_not_lose_the_model(tmp_path, monkeypatch):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -23,6 +25,7 @@ from symloss.estimators.written_numbers import WrittenNumbers
 Array = NDArray[np.float64]
 _FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
 _CODE = re.compile(r"0\d+")
+_CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 
 
@@ -121,6 +124,8 @@ class Encoding(NamedTuple):
         The columns that are used.
     dropped : dict
         The columns that are not used, and why.
+    max_categories : int
+        The largest number of distinct texts that were one-hot encoded; a column with more of them was hashed.
 
     Examples
     --------
@@ -134,9 +139,10 @@ class Encoding(NamedTuple):
 
     columns: tuple[Column, ...]
     dropped: dict[str, str]
+    max_categories: int = _CATEGORIES
 
     @classmethod
-    def fit(cls, frame: Any, max_categories: int = 50, options: bool = True, rows: float = 0.0) -> Encoding:
+    def fit(cls, frame: Any, max_categories: int = _CATEGORIES, options: bool = True, rows: float = 0.0) -> Encoding:
         """Return the encoding of a table; columns that are constant, or that name rows, are dropped.
 
         Parameters
@@ -167,11 +173,12 @@ class Encoding(NamedTuple):
         for name, distinct in _hashed_as_a_whole(columns).items():
             if distinct >= _IDENTIFIER * max(rows, len(frame)):
                 dropped[name] = f"it names rows: {distinct} distinct texts"
-        columns = [column for column in columns if column.name not in dropped]
+        columns = _sharing_features([column for column in columns if column.name not in dropped])
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
-        return cls(tuple(columns), dropped)
+        _check_names(columns, options)
+        return cls(tuple(columns), dropped, max_categories)
 
     @property
     def features(self) -> list[str]:
@@ -220,11 +227,13 @@ class Encoding(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        return {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
+        stored = {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
+        # As earlier versions wrote it, where that says the same.
+        return stored if self.max_categories == _CATEGORIES else stored | {"max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
-        """Return the encoding that ``to_json`` has turned into JSON.
+        """Return the encoding that ``to_json`` has turned into JSON; earlier versions did not store max_categories.
 
         Examples
         --------
@@ -233,7 +242,8 @@ class Encoding(NamedTuple):
         True
         """
         columns = map(Column.from_json, stored["columns"])
-        return cls(tuple(columns), {str(name): str(reason) for name, reason in stored["dropped"].items()})
+        dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
+        return cls(tuple(columns), dropped, int(stored.get("max_categories", _CATEGORIES)))
 
 
 def as_text(value: Any) -> str:
@@ -285,10 +295,32 @@ def _check_nearly_numbers(name: str, texts: list[str]) -> None:
         )
 
 
+def _check_names(columns: Iterable[Column], options: bool) -> None:
+    """Raise ValueError if two columns become features of the same name."""
+    column_of: dict[str, str] = {}
+    for column in columns:
+        for feature in column.features:
+            other = column_of.setdefault(feature, column.name)
+            if other != column.name:
+                raise ValueError(
+                    f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one "
+                    "of them out" + (f", such as with --drop {shlex.quote(column.name)}" if options else "")
+                )
+
+
 def _hashed_as_a_whole(columns: Iterable[Column]) -> dict[str, int]:
     """Return the columns of many texts that are not split into words, and how many distinct texts each has."""
     forms = {column.name: column.form for column in columns}
     return {name: form.distinct for name, form in forms.items() if isinstance(form, Hashed) and not form.words}
+
+
+def _sharing_features(columns: list[Column]) -> list[Column]:
+    """Return the columns, with fewer features of each that is hashed if there are many of them."""
+    count = Counter(column.form.words for column in columns if isinstance(column.form, Hashed))
+    return [
+        column._replace(form=column.form.among(count[column.form.words])) if isinstance(column.form, Hashed) else column
+        for column in columns
+    ]
 
 
 def _reads_as_number(text: str) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 CATEGORY_FEATURES, WORD_FEATURES = 32, 200
+_FEWEST, _OF_ALL = 16, 1000  # features of a column, and about how many those of one kind have together
 _WORDS_OF_A_TEXT = 3
 
 
@@ -51,6 +52,16 @@ class Hashed(NamedTuple):
         """Return how these texts become features: by their words if they have three or more on average."""
         words = sum(text.strip().count(" ") + 1 for text in texts) >= _WORDS_OF_A_TEXT * len(texts)
         return cls(WORD_FEATURES if words else CATEGORY_FEATURES, words, len(texts))
+
+    def among(self, count: int) -> Hashed:
+        """Return how the column becomes features if the table has so many columns of its kind, which share a budget.
+
+        Examples
+        --------
+        >>> Hashed(200, words=True, distinct=60).among(20).n_features
+        50
+        """
+        return self._replace(n_features=max(_FEWEST, min(self.n_features, _OF_ALL // count)))
 
     @property
     def what(self) -> str:

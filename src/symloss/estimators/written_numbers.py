@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 # What people write where a number is missing.
-_MISSING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "unknown", "missing"}
+MISSING = {"", "?", "-", "--", ".", "n/a", "na", "nan", "none", "null", "unknown", "missing"}
 _AMOUNT = re.compile(r"([-+]?)([$€£¥]?)[ \u00a0]?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?)[ \u00a0\u202f]?([%$€£¥]?)", re.ASCII)
 _GAP = re.compile(r"(?<=\d)[ '\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)  # between thousands, as in 1 000,52
 # A number with commas between thousands or without; none begins with 0, as codes do, except 0 itself and 0.5.
@@ -57,7 +57,7 @@ class WrittenNumbers(NamedTuple):
         for text in texts:  # most columns end at their first value
             if (amount := _amount(text)) is not None:
                 amounts.append(amount)
-            elif text.strip().lower() not in _MISSING:
+            elif text.strip().lower() not in MISSING:
                 return None
         marks = {amount[2] + amount[5] for amount in amounts}
         if len(marks) != 1 or len(mark := marks.pop()) > 1 or any(amount[1] and amount[3] for amount in amounts):
@@ -92,7 +92,7 @@ class WrittenNumbers(NamedTuple):
         """Write the numbers of ``texts[codes]`` into ``out`` (-1 is missing), and return which texts are no numbers."""
         numbers = np.array([*map(self._number, texts), np.nan])  # the last one is that of missing values
         out[:, 0] = numbers[codes]
-        absent = np.array([text.strip().lower() in _MISSING for text in texts], bool)
+        absent = np.array([text.strip().lower() in MISSING for text in texts], bool)
         unread: NDArray[np.bool_] = ~np.isfinite(numbers[:-1]) & ~absent
         return unread
 

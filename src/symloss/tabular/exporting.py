@@ -23,7 +23,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     max_categories : int
-        The largest number of distinct texts that a column may have.
+        The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def pipeline_of(encoding: Encoding, estimator: Any, labels: tuple[Any, Any]) -> 
     >>> pipeline_of(Encoding.fit(frame), classifier, ("no", "yes")).predict(frame).tolist()
     ['no', 'no', 'yes', 'yes']
     """
-    encoder = TableEncoder()
+    encoder = TableEncoder(encoding.max_categories)
     encoder.encoding_ = encoding
     classifier = copy.copy(estimator)
     classifier.classes_ = np.array(labels)

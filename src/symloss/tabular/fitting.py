@@ -118,7 +118,10 @@ def fit_table(
     frame = frame.iloc[rows]
     weights = _weights(frame[weight]) if weight else np.ones(len(frame))
     features = frame.drop(columns=[label, *drop, *([weight] if weight else [])])
-    encoding = Encoding.fit(features, max_categories, rows=weights.sum())
+    used = weights > 0  # a row of weight 0 counts as no row
+    if not (used[is_positive].any() and used[~is_positive].any()):
+        raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
+    encoding = Encoding.fit(features[used], max_categories, rows=weights.sum())
     values = encoding.transform(features).values
     notes = [
         *notes,
@@ -126,7 +129,8 @@ def fit_table(
         *label_notes,
         *_notes(features, encoding),
     ]
-    notes += [MARK + warning for warning in cautions(features, encoding, values, is_positive, weights)]
+    warnings = cautions(features[used], encoding, values[used], is_positive[used], weights[used])
+    notes += [MARK + warning for warning in warnings]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
     estimator = ESTIMATORS[risk](
         candidates,
@@ -139,7 +143,7 @@ def fit_table(
     )
     _fit(estimator, encoding, values, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    model = TableModel(estimator, encoding, label, labels, tuple(notes), Profile.of(columns, encoding, values))
+    model = TableModel(estimator, encoding, label, labels, tuple(notes), Profile.of(columns, encoding, values[used]))
     return Fitted(model, is_positive, weights, notes, rows, unlabeled is not None)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.encoding import as_text
+from symloss.estimators.written_numbers import MISSING
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -49,6 +50,7 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     """Return the two labels of a column, and the rows that have one.
 
     Spaces around a text do not matter, 1.0 is 1, and small and capital letters are the same if that leaves two labels.
+    Texts such as NA or ? stand for a missing label if that leaves two.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     spellings = distinct.tolist()
     counts = np.bincount(codes[codes >= 0], minlength=len(spellings)).tolist()
     times = {spelling: count for spelling, count in zip(spellings, counts, strict=True) if not _is_blank(spelling)}
+    marks = _missing_marks(times, 2 if unlabeled is None else 1)
+    times = {spelling: count for spelling, count in times.items() if spelling not in marks}
     label_of = _one_value_each(times)
     found = sorted(dict.fromkeys(label_of.values()), key=_place)
     missing = len(series) - sum(times.values())
@@ -92,8 +96,67 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     label = places[codes]  # 0, 1, or -1 where there is none; the code of a missing value is the last
     rows = np.arange(len(series)) if unlabeled else np.flatnonzero(label >= 0)
     plain = tuple(value if isinstance(value, (bool, int, float, str)) else str(value) for value in found)
-    notes = [*_missing_notes(str(series.name), found, missing, unlabeled), *_spelling_notes(series, times, label_of)]
+    notes = [
+        *(f"label {series.name}: {mark!r} means that there is no label" for mark in marks),
+        *_missing_notes(str(series.name), found, missing, unlabeled),
+        *_spelling_notes(series, times, label_of),
+    ]
     return GivenLabels((plain[0], plain[1]), label[rows] == 1, rows, notes)
+
+
+def match_labels(series: Series, values: tuple[Any, Any]) -> GivenLabels:
+    """Return which rows of a column have the positive one of two known labels, by the rules of ``read_labels``.
+
+    Parameters
+    ----------
+    series : Series
+        The column.
+    values : tuple of two values
+        The negative label and the positive label. Rows without a label are left out; they are negative if the labels
+        are those of positive-unlabeled data and no row has the negative one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> found = match_labels(pd.Series(["YES", "no ", None], name="churn"), ("no", "yes"))
+    >>> found.positive, found.rows
+    (array([ True, False]), array([0, 1]))
+    """
+    import pandas as pd
+
+    codes, distinct = pd.factorize(series)
+    spellings = distinct.tolist()
+    matches = [[] if _is_blank(spelling) else _matches(_stripped(spelling), values) for spelling in spellings]
+    pairs = zip(spellings, matches, strict=True)
+    unknown = {as_text(_stripped(spelling)) for spelling, found in pairs if not found and not _is_blank(spelling)}
+    if unknown:
+        negative, positive = map(as_text, values)
+        shown = ", ".join(map(repr, sorted(unknown)[:5]))
+        raise ValueError(f"column {series.name!r} must hold the labels {negative!r} and {positive!r}, got {shown}")
+    places = np.array([found[0] if found else -1 for found in matches] + [-1])
+    label = places[codes]
+    if values[0] == f"not {as_text(values[1])}" and not (label == 0).any():
+        label = np.maximum(label, 0)
+    rows = np.flatnonzero(label >= 0)
+    return GivenLabels(values, label[rows] == 1, rows, [])
+
+
+def _matches(spelling: Any, values: tuple[Any, Any]) -> list[int]:
+    """Return the place of the label that a spelling means, if there is one; letters are folded only if they must be."""
+    places = [k for k, value in enumerate(values) if _means(value, spelling)]
+    if not places:
+        folded = as_text(spelling).casefold()
+        places = [k for k, value in enumerate(values) if as_text(value).casefold() == folded]
+    return places if len(places) == 1 else []
+
+
+def _missing_marks(times: dict[Any, int], wanted: int) -> list[str]:
+    """Return the spellings that stand for a missing label, such as NA, if without them there are as many as wanted."""
+    if len(set(_one_value_each(times).values())) <= wanted:
+        return []
+    marks = [spelling for spelling in times if isinstance(spelling, str) and spelling.strip().lower() in MISSING]
+    rest = {spelling: count for spelling, count in times.items() if spelling not in marks}
+    return marks if len(set(_one_value_each(rest).values())) == wanted else []
 
 
 def _is_blank(value: Any) -> bool:
@@ -132,8 +195,8 @@ def _place(value: Any) -> tuple[bool, float, str, str]:
     return is_text, number, text.casefold(), text
 
 
-def _means(value: Any, text: str) -> bool:
-    return as_text(value) == text or _order(value) == _order(text)
+def _means(value: Any, other: Any) -> bool:
+    return as_text(value) == as_text(other) or _order(value) == _order(other)
 
 
 def _check_two(name: Any, found: list[Any], missing: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from symloss.estimators import AUCClassifierCV
 from symloss.estimators.folds import split
 from symloss.estimators.importance import falls_of_fold
+from symloss.estimators.judging import Score
 from symloss.metrics import auc, balanced_accuracy
 from symloss.tabular.fitting import Fitted
 from symloss.threads import one_thread
@@ -39,7 +41,8 @@ def column_importance(fitted: Fitted, frame: DataFrame, seconds: float = 20.0) -
     """Return how much each column matters, the most important first.
 
     The members are fitted again on each fold of the rows, so that no row is scored by a model that has seen its label.
-    Of a large table 5,000 rows are used. There is at least one fold, and as many as the time allows, up to five.
+    Of a large table 5,000 rows are used. There are as many folds as the time allows, up to five. If it does not allow
+    one, the columns that were shuffled in time are returned, at least the first.
 
     Parameters
     ----------
@@ -48,7 +51,7 @@ def column_importance(fitted: Fitted, frame: DataFrame, seconds: float = 20.0) -
     frame : DataFrame
         The table that was given to it.
     seconds : float
-        No further fold is begun if it would end after this time.
+        No further fold is begun if it would end after this time, and no further column is shuffled after it.
 
     Examples
     --------
@@ -75,17 +78,35 @@ def column_importance(fitted: Fitted, frame: DataFrame, seconds: float = 20.0) -
         if falls and (time.monotonic() - start) * (k + 1) / k > seconds:
             break
         members = [clone(member.estimator) for member in estimator.members_]
-        with one_thread():
-            falls.append(
-                falls_of_fold(members, shares, values, positive, weight, train, test, estimator.threshold_, columns,
-                              score, 1, seed=k)
-            )  # fmt: skip
-    found = np.concatenate(falls, 1)
+        timed = _TimedScore(score, start + seconds)
+        with one_thread(), suppress(_TimeUpError):
+            falls_of_fold(members, shares, values, positive, weight, train, test, estimator.threshold_, columns,
+                          timed, 1, seed=k)  # fmt: skip
+        if not falls or len(timed.found) == 1 + len(columns):
+            falls.append(timed.found[0] - np.array(timed.found[1:]))
+    found = np.column_stack(falls)
     importances = [
         Importance(column.name, float(mean), float(sd))
-        for column, mean, sd in zip(encoding.columns, found.mean(1), found.std(1), strict=True)
+        for column, mean, sd in zip(encoding.columns[: len(found)], found.mean(1), found.std(1), strict=True)
     ]
     return sorted(importances, key=lambda each: -each.fall)
+
+
+class _TimeUpError(Exception):
+    """No further column is shuffled."""
+
+
+class _TimedScore:
+    """A score that keeps what it found: of the rows as they are, and then with each column shuffled, until a time."""
+
+    def __init__(self, score: Score, end: float) -> None:
+        self.score, self.end, self.found = score, end, list[float]()
+
+    def __call__(self, scores: Any, positive: Any, weight: Any) -> float:
+        self.found.append(self.score(scores, positive, weight))
+        if len(self.found) > 1 and time.monotonic() > self.end:
+            raise _TimeUpError
+        return self.found[-1]
 
 
 def _some_rows(fitted: Fitted) -> np.ndarray:

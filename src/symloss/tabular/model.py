@@ -19,6 +19,7 @@ from symloss.estimators.persistence import load as load_estimator
 from symloss.estimators.persistence import read_contents, read_file, save_with
 from symloss.tabular.differences import Profile
 from symloss.tabular.frames import as_pandas
+from symloss.tabular.given_labels import match_labels
 from symloss.tabular.rates import known_rates
 
 if TYPE_CHECKING:
@@ -178,18 +179,16 @@ class TableModel:
         return Predicted(scores, labels, unseen, self._probabilities(scores), self.probability_of, frame.index)
 
     def score(self, frame: Any) -> float:
-        """Return the AUC or the balanced accuracy on a data frame that holds the label's column, too."""
+        """Return the AUC or the balanced accuracy on a data frame that holds the label's column, too.
+
+        Labels may be written as in the fit, in other spellings, too, and rows without a label are left out.
+        """
         frame = as_pandas(frame)
         if self.label not in frame.columns:
             raise ValueError(f"no column {self.label!r} (the label) to compare predictions with")
-        negative, positive = map(as_text, self.labels)
-        given = np.array([as_text(value).strip() for value in frame[self.label]])
-        unknown = sorted(set(given.tolist()) - {negative, positive})
-        if unknown:
-            shown = ", ".join(map(repr, unknown[:5]))
-            raise ValueError(f"column {self.label!r} must hold the labels {negative!r} and {positive!r}, got {shown}")
-        features = self._features(self._encoded(frame).values)
-        return float(self.estimator.score(features, (given == positive).astype(np.int64)))
+        given = match_labels(frame[self.label], self.labels)
+        features = self._features(self._encoded(frame.iloc[given.rows]).values)
+        return float(self.estimator.score(features, given.positive.astype(np.int64)))
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the model into a folder, and return the paths of all files in it.
@@ -251,7 +250,7 @@ class TableModel:
         Each column is an input of shape (n, 1): numbers as float64, NaN where they are missing; texts as strings, ""
         where they are missing. Outputs are ``score``, ``clean_probability`` or ``given_probability``, and ``label``, a
         text. Candidates of your own that are not symloss's, and columns that are neither numbers nor one-hot encoded,
-        cannot be exported.
+        such as dates and numbers written as text, cannot be exported.
         """
         from symloss.tabular.onnx_graph import onnx_model
 

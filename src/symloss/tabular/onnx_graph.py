@@ -83,6 +83,11 @@ def _check(model: TableModel, outputs: list[str]) -> None:
                 f"ONNX: column {column.name!r} becomes {len(column.features)} features, and only numbers and one-hot "
                 "encoded texts can be exported; to_module() takes encoded rows"
             )
+        if column.form is not None:
+            raise ValueError(
+                f"ONNX: column {column.name!r} holds {column.decision}, and only numbers and one-hot encoded texts can "
+                "be exported; make numbers of them before the fit"
+            )
         if column.name in outputs or column.name.startswith(_OURS):
             raise ValueError(f"ONNX: column {column.name!r} has the name of an output: rename it before the fit")
 
@@ -269,7 +274,7 @@ def _exported(scores: _Scores, n_features: int, n_forests: int, outputs: list[st
             dynamo=True,
             input_names=["features", "trees"][: len(points)],
             output_names=outputs,
-            dynamic_shapes={"features": {0: rows}, "trees": tuple({0: rows} for _ in points[1:])},
+            dynamic_shapes={"features": {0: rows}} | ({"trees": ({0: rows},)} if n_forests else {}),
             opset_version=_OPERATORS,
             verbose=False,
         )
