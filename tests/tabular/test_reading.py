@@ -519,3 +519,14 @@ def test_a_standard_input_that_is_read_twice_keeps_its_name(tmp_path, content, m
     assert "standard input" in result.stderr
     assert message in result.stderr
     assert run("predict", tmp_path / "m", "-", "--share", "0.5", stdin=b"x\n1\n2\n").exit_code == 0
+
+
+def test_digits_with_leading_zeros_are_codes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("zip,x,day,y\n00123,0,1,a\n, 1,02.5,b\n98765,0.5,3,a\n")
+    frame, notes, _ = read(path)
+    assert frame["zip"].tolist()[::2] == ["00123", "98765"]
+    assert frame["zip"].isna().tolist() == [False, True, False]
+    assert [frame[name].dtype.kind for name in ("x", "day")] == ["f", "f"]
+    assert "codes, since some begin with 0, and no numbers: zip" in notes
+    assert read(path, text=["zip"]).frame["zip"].tolist()[0] == "00123"

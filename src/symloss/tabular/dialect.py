@@ -27,6 +27,7 @@ _LONGEST = 16 << 20  # bytes of a line of names: a small compressed file may unp
 _BLOCK = 1 << 20
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))  # which no text has
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
+_DIGITS = re.compile(r"[0-9]+")
 _SAYS = re.compile(r'"?sep=([^\w"\r\n])"?[ \t]*(?:\r\n|\r|\n)')
 _JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{])")
 
@@ -97,6 +98,7 @@ class Dialect(NamedTuple):
     names: list[str]
     notes: list[str]
     skip: int = 0  # lines above the names
+    codes: tuple[str, ...] = ()  # columns of digits with leading zeros, which numbers would lose
 
     @property
     def note(self) -> str:
@@ -154,12 +156,20 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
         sep, doubts = _find_separator(source.name, text)
     first, *rows = _sample(text, sep) or [[""]]
     names = [name.strip("\ufeff") for name in first]
-    decimal, doubt = decimal_of([row for row in rows if len(row) == len(first)], sep)
+    full = [row for row in rows if len(row) == len(first)]
+    decimal, doubt = decimal_of(full, sep)
     if options.decimal is not None:
         decimal, doubt = options.decimal, None
     notes += [*doubts, *([doubt] if doubt else []), *names_notes(names)]
     notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
-    return Dialect(sep, decimal, encoding, names, notes, 1 if says else 0)
+    codes = tuple(name for name, *values in zip(names, *full, strict=True) if _are_codes(values))
+    return Dialect(sep, decimal, encoding, names, notes, 1 if says else 0, codes)
+
+
+def _are_codes(values: Iterable[str]) -> bool:
+    """Return whether all values are digits, and some have a leading zero."""
+    given = [stripped for value in values if (stripped := value.strip())]
+    return all(map(_DIGITS.fullmatch, given)) and any(len(value) > 1 and value[0] == "0" for value in given)
 
 
 def records(lines: Iterable[str], sep: str) -> Iterator[tuple[int, list[str]]]:

@@ -171,13 +171,15 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
 
     dialect = find_dialect(source, options)
     _check_names(dialect.names, source)
+    codes = [name for name in dialect.codes if name not in text]
     with source.open() as stream, _refused(source, dialect):
-        frame = pd.read_csv(stream, **_arguments(dialect, text))
+        frame = pd.read_csv(stream, **_arguments(dialect, [*text, *codes]))
     if _may_be_short(frame):
         check_rows(source, dialect)
     frame, notes = _without_empty(frame, dialect.names)
     notes = [dialect.note, *dialect.notes, *notes]
-    notes += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
+    notes += [f"codes, since some begin with 0, and no numbers: {', '.join(codes)}"] if codes else []
+    notes += read_numerals(frame, [*text, *codes], dialect.decimal, options.decimal is not None)
     if text:
         with source.open() as stream:
             written = pd.read_csv(stream, **_only_written(dialect, text))
