@@ -9,9 +9,24 @@ from typing import Annotated
 import typer
 
 from symloss.cli.application import Json
-from symloss.cli.arguments import command_line, listed
+from symloss.cli.arguments import command_line
+from symloss.cli.fitting import (
+    Drop,
+    Ids,
+    Jobs,
+    Label,
+    MaxCategories,
+    Pi,
+    PiPrime,
+    Positive,
+    Seed,
+    TimeLimit,
+    Unlabeled,
+    Weight,
+    fit_file,
+)
 from symloss.cli.reading import DATA, Decimal, FileEncoding, Sep, Sheet
-from symloss.cli.terminal import fit_progress, new_console, plain_table
+from symloss.cli.terminal import new_console, plain_table
 from symloss.extras import require
 
 _SHOWN = 10
@@ -19,42 +34,19 @@ _SHOWN = 10
 
 def audit(
     data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
-    label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
+    label: Label,
     out: Annotated[Path, typer.Option(help="The folder to write into.", metavar="FOLDER")] = Path("audit"),
-    positive: Annotated[
-        str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
-    ] = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
-    ] = None,
-    unlabeled: Annotated[
-        str | None,
-        typer.Option(
-            help="What rows without a label are: unlabeled data beside positive rows.",
-            metavar="positive-unlabeled",
-            show_default="left out",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
-    ] = None,
-    pi: Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled positive.")] = None,
-    pi_prime: Annotated[
-        float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
-    ] = None,
-    max_categories: Annotated[
-        int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
-    ] = 50,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS"),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    positive: Positive = None,
+    ids: Ids = None,
+    unlabeled: Unlabeled = None,
+    drop: Drop = None,
+    weight: Weight = None,
+    pi: Pi = None,
+    pi_prime: PiPrime = None,
+    max_categories: MaxCategories = 50,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: FileEncoding = None,
@@ -68,26 +60,19 @@ def audit(
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
     from symloss.estimators.encoding import as_text
-    from symloss.tabular import fit_table
     from symloss.tabular.documents import check_audit_folder, check_data_apart, noise_summary, write_audit
-    from symloss.tabular.files import ReadOptions, read
-    from symloss.tabular.labels import check_ids, label_table
+    from symloss.tabular.files import ReadOptions
+    from symloss.tabular.labels import label_table
     from symloss.tabular.page import About
 
     check_data_apart(data, out)
     check_audit_folder(out)
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     require("all", "symloss audit needs pandas", "pandas")
-    kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
-    frame, read_notes, _ = read(data, text=[label, *kept], options=ReadOptions(sep, decimal, encoding, sheet))
-    check_ids(frame, kept)
-    with fit_progress() as progress:
-        fitted = fit_table(
-            frame, label, positive=positive, unlabeled=unlabeled, drop=[*kept, *dropped], weight=weight, pi=pi,
-            pi_prime=pi_prime, max_categories=max_categories, time_limit=time_limit, seed=seed, jobs=jobs,
-            progress=progress, notes=read_notes,
-        )  # fmt: skip
+    fitted, frame, kept = fit_file(
+        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, positive=positive,
+        unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
+        time_limit=time_limit, seed=seed,
+    )  # fmt: skip
     written = write_audit(fitted, frame, out, About(data.name, command_line(), kept))
     found, worst = noise_summary(fitted), label_table(fitted, frame, kept).head(_SHOWN)
     if as_json:

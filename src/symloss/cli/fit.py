@@ -13,8 +13,23 @@ import typer
 
 from symloss.cli.application import Json
 from symloss.cli.arguments import command_line, listed
+from symloss.cli.fitting import (
+    Drop,
+    Ids,
+    Jobs,
+    Label,
+    MaxCategories,
+    Pi,
+    PiPrime,
+    Positive,
+    Seed,
+    TimeLimit,
+    Unlabeled,
+    Weight,
+    fit_file,
+)
 from symloss.cli.reading import DATA, Decimal, FileEncoding, Sep, Sheet
-from symloss.cli.terminal import fit_progress, new_console
+from symloss.cli.terminal import new_console
 from symloss.cli.thresholds import CostFalseNegative, CostFalsePositive, Share, Threshold, TopK
 from symloss.extras import require
 
@@ -23,46 +38,23 @@ _NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
 
 def fit(
     data: Annotated[Path, typer.Argument(help=DATA, metavar="DATA")],
-    label: Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")],
+    label: Label,
     out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,..."),
-    ] = None,
+    ids: Ids = None,
     risk: Annotated[
         str,
         typer.Option("--risk", "--objective", help="auc: rank rows well; ber: classify them well.", metavar="auc|ber"),
     ] = "auc",
-    positive: Annotated[
-        str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")
-    ] = None,
-    unlabeled: Annotated[
-        str | None,
-        typer.Option(
-            help="What rows without a label are: unlabeled data beside positive rows.",
-            metavar="positive-unlabeled",
-            show_default="left out",
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
-    ] = None,
-    pi: Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled positive.")] = None,
-    pi_prime: Annotated[
-        float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")
-    ] = None,
-    max_categories: Annotated[
-        int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
-    ] = 50,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS"),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")] = 1,
+    positive: Positive = None,
+    unlabeled: Unlabeled = None,
+    drop: Drop = None,
+    weight: Weight = None,
+    pi: Pi = None,
+    pi_prime: PiPrime = None,
+    max_categories: MaxCategories = 50,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: FileEncoding = None,
@@ -81,27 +73,19 @@ def fit(
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.persistence import check_replaceable
-    from symloss.tabular import fit_table
     from symloss.tabular.documents import add_documents, check_data_apart
-    from symloss.tabular.files import ReadOptions, read
-    from symloss.tabular.labels import check_ids
+    from symloss.tabular.files import ReadOptions
     from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
     check_data_apart(data, out)
     check_replaceable(out)
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
-    kept, dropped = ([name for names in given or () for name in listed(names)] for given in (ids, drop))
     require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
-    frame, read_notes, _ = read(data, text=[label, *kept], options=ReadOptions(sep, decimal, encoding, sheet))
-    check_ids(frame, kept)
-    with fit_progress() as progress:
-        fitted = fit_table(
-            frame, label, risk=risk, positive=positive, unlabeled=unlabeled, drop=[*kept, *dropped], weight=weight,
-            pi=pi, pi_prime=pi_prime, max_categories=max_categories, time_limit=time_limit, seed=seed, jobs=jobs,
-            progress=progress, notes=read_notes,
-        )  # fmt: skip
+    fitted, frame, kept = fit_file(
+        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, risk=risk, positive=positive,
+        unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
+        time_limit=time_limit, seed=seed,
+    )  # fmt: skip
     fitted.model.save(out)  # first of all: whatever happens to the page, the model is not lost
     for trouble in add_documents(fitted, frame, out, About(data.name, command_line(), kept)):
         print("symloss: warning:", " ".join(trouble.split()), file=sys.stderr)
