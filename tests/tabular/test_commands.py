@@ -289,3 +289,19 @@ def test_help():
     for command in ("fit", "predict"):
         assert f"Example: symloss {command} " in " ".join(run(command, "--help").output.split())
         assert command in run("--help").output
+
+
+def test_numbers_that_do_not_tell_are_read_as_those_of_the_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr("symloss.estimators.selection.default_candidates", lambda *_: [("linear", sl.AUCClassifier())])
+    b = np.arange(60) * 100 + 4000
+    table = pd.DataFrame({"a": [f"{value},5" for value in range(60)], "b": [f"{v // 1000}.{v % 1000:03d}" for v in b]})
+    table.assign(y=np.where(b > 7000, "yes", "no")).to_csv(tmp_path / "data.csv", sep=";", index=False)
+    assert run("fit", tmp_path / "data.csv", "--label", "y", "--drop", "a", "--out", tmp_path / "model").exit_code == 0
+    assert sl.tabular.load(tmp_path / "model").decimal == ","
+    (tmp_path / "new.csv").write_text("a;b\n3;4.150\n3;9.150\n")
+    result = run("predict", tmp_path / "model", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert pd.read_csv(tmp_path / "p.csv")["prediction"].tolist() == ["no", "yes"]
+    assert "decimal comma taken, as in the table of the fit, though no number tells" in result.stderr
+    told = run("predict", tmp_path / "model", tmp_path / "new.csv", "--decimal", ".", "--out", tmp_path / "p.csv")
+    assert told.exit_code == 0
+    assert pd.read_csv(tmp_path / "p.csv")["prediction"].tolist() == ["no", "no"]

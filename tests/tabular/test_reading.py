@@ -313,8 +313,10 @@ def test_what_was_found_reads_other_files_alike(tmp_path):
     (tmp_path / "fit.csv").write_bytes(b"a\tb\n1,5\tx\n2,25\ty\n")
     (tmp_path / "predict.csv").write_bytes(b"a\tb\n1,234\tx\n")  # which alone would not tell
     found = read(tmp_path / "fit.csv")
-    assert found.options == ("\t", ",", "utf-8", None)
+    assert found.options[:4] == ("\t", ",", "utf-8", None)
     assert read_table(tmp_path / "predict.csv", options=found.options)["a"].tolist() == [1.234]
+    usual = ReadOptions(usual_decimal=found.options.decimal)
+    assert read_table(tmp_path / "predict.csv", options=usual)["a"].tolist() == [1.234]
 
 
 def test_columns_read_as_text_stay_as_they_are_written(tmp_path):

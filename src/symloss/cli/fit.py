@@ -142,7 +142,8 @@ def predict(
     if out is not None and out.resolve() == data.resolve():
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
-    fitted, options = load(model), ReadOptions(sep, decimal, encoding, sheet)
+    fitted = load(model)
+    options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=fitted.decimal)
     with tempfile.TemporaryDirectory() as folder, open_source(data) as source:  # a share of its rows is read twice
         chosen, reason = chosen_threshold(
             asked, fitted.estimator, lambda: scores_of_file(fitted, source, options=options)

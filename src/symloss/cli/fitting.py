@@ -67,8 +67,9 @@ def fit_file(
     kept, dropped = (
         list(dict.fromkeys(name for names in given or () for name in listed(names))) for given in (ids, drop)
     )
-    frame, notes, _ = read(data, text=[label, *kept], options=options)
+    frame, notes, found = read(data, text=[label, *kept], options=options)
     check_ids(frame, kept)
     with fit_progress() as progress:
-        fitted = fit_table(frame, label, drop=[*kept, *dropped], jobs=jobs, progress=progress, notes=notes, **how)
+        how |= {"jobs": jobs, "progress": progress, "notes": notes, "decimal": found.decimal}
+        fitted = fit_table(frame, label, drop=[*kept, *dropped], **how)
     return FittedFile(fitted, frame, kept)

@@ -45,6 +45,8 @@ class ReadOptions(NamedTuple):
         The encoding of a text file, by one of Python's names for it, such as ``"cp1252"``.
     sheet : str or int, optional
         The sheet of an Excel file, by its name or by its number from 1 on.
+    usual_decimal : {".", ","}, optional
+        The sign before decimals in files like this one, for numbers that do not tell.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class ReadOptions(NamedTuple):
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | int | None = None
+    usual_decimal: str | None = None
 
     def checked(self) -> ReadOptions:
         r"""Return the options with signs for their names; raise ValueError if one cannot be used.
@@ -160,6 +163,10 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     decimal, doubt = decimal_of(full, sep)
     if options.decimal is not None:
         decimal, doubt = options.decimal, None
+    elif doubt and options.usual_decimal:
+        decimal = options.usual_decimal
+        mark = "comma" if decimal == "," else "point"
+        doubt = f"decimal {mark} taken, as in the table of the fit, though no number tells"
     notes += [*doubts, *([doubt] if doubt else []), *names_notes(names)]
     notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
     codes = tuple(name for name, *values in zip(names, *full, strict=True) if _are_codes(values))

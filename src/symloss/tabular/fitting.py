@@ -62,6 +62,7 @@ def fit_table(
     jobs: int | None = 1,
     progress: Progress | None = None,
     notes: Sequence[str] = (),
+    decimal: str | None = None,
 ) -> Fitted:
     """Fit ``AUCClassifierCV`` or ``BERClassifierCV`` to a table.
 
@@ -97,6 +98,8 @@ def fit_table(
         done, and ``done`` of ``total`` fits of this stage have ended.
     notes : sequence of str
         What was done before, such as when the table was read; it stands in the model, too.
+    decimal : {".", ","}, optional
+        The sign before decimals in the file of the table; it stands in the model, for files to predict.
 
     Examples
     --------
@@ -143,7 +146,8 @@ def fit_table(
     )
     _fit(estimator, encoding, values, is_positive, weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    model = TableModel(estimator, encoding, label, labels, tuple(notes), Profile.of(columns, encoding, values[used]))
+    profile = Profile.of(columns, encoding, values[used])
+    model = TableModel(estimator, encoding, label, labels, tuple(notes), profile, decimal)
     return Fitted(model, is_positive, weights, notes, rows, unlabeled is not None)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from symloss.estimators.frames import check_collected, column_names, library_of
 from symloss.extras import require
-from symloss.tabular.files import read
+from symloss.tabular.files import Read, ReadOptions, read
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -36,8 +36,8 @@ def as_pandas(frame: Any) -> DataFrame:
     return frame
 
 
-def table_of(data: Any, text: Sequence[str] = ()) -> tuple[DataFrame, list[str]]:
-    """Return the table that is given as a data frame or as the path of a file, and notes on how a file was read.
+def table_of(data: Any, text: Sequence[str] = ()) -> Read:
+    """Return the table that is given as a data frame or as the path of a file, and how a file was read.
 
     Parameters
     ----------
@@ -49,11 +49,8 @@ def table_of(data: Any, text: Sequence[str] = ()) -> tuple[DataFrame, list[str]]
     Examples
     --------
     >>> import pandas as pd
-    >>> frame, notes = table_of(pd.DataFrame({"age": [30]}))
-    >>> frame.columns.tolist(), notes
+    >>> found = table_of(pd.DataFrame({"age": [30]}))
+    >>> found.frame.columns.tolist(), found.notes
     (['age'], [])
     """
-    if not isinstance(data, (str, Path)):
-        return as_pandas(data), []
-    frame, notes, _ = read(data, text)
-    return frame, notes
+    return read(data, text) if isinstance(data, (str, Path)) else Read(as_pandas(data), [], ReadOptions())

@@ -80,7 +80,7 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
-    frame, notes = table_of(data, text=[label])
+    frame, notes, options = table_of(data, text=[label])
     fitted = fit_table(
         frame,
         label,
@@ -98,6 +98,7 @@ def fit(
         jobs=n_jobs,
         progress=progress,
         notes=notes,
+        decimal=options.decimal,
     )
     model: TableModel = fitted.model
     return model

@@ -100,6 +100,8 @@ class TableModel:
         What was done with the table that was fitted, in sentences.
     profile : Profile, optional
         What the table that was fitted looked like, to tell how others differ from it.
+    decimal : {".", ","}, optional
+        The sign before decimals in the text file that was fitted.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class TableModel:
     labels: tuple[Any, Any]
     notes: tuple[str, ...] = ()
     profile: Profile | None = None
+    decimal: str | None = None
 
     def __repr__(self) -> str:
         """Return what is predicted, from how many columns, and how well."""
@@ -205,6 +208,8 @@ class TableModel:
         }
         if self.profile is not None:
             table["profile"] = self.profile.to_json()
+        if self.decimal is not None:
+            table["decimal"] = self.decimal
         save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode()})
         return sorted(folder.iterdir())
 
@@ -222,9 +227,12 @@ class TableModel:
             label = str(table["label"])
             notes = tuple(str(note) for note in table.get("notes", ()))  # earlier versions wrote none
             profile = Profile.from_json(table["profile"]) if "profile" in table else None  # earlier versions kept none
+            decimal = table.get("decimal")  # of a text file, since this version
+            if decimal not in (None, ".", ","):
+                raise TypeError(f"the decimal mark is {decimal!r}")
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
-        return cls(load_estimator(folder), encoding, label, (negative, positive), notes, profile)
+        return cls(load_estimator(folder), encoding, label, (negative, positive), notes, profile, decimal)
 
     def to_sklearn(self) -> Pipeline:
         """Return a fitted scikit-learn ``Pipeline`` of encoder and estimator, which takes a raw data frame.
