@@ -305,3 +305,10 @@ def test_numbers_that_do_not_tell_are_read_as_those_of_the_fit(tmp_path, monkeyp
     told = run("predict", tmp_path / "model", tmp_path / "new.csv", "--decimal", ".", "--out", tmp_path / "p.csv")
     assert told.exit_code == 0
     assert pd.read_csv(tmp_path / "p.csv")["prediction"].tolist() == ["no", "no"]
+
+
+def test_a_label_that_is_missing_comes_with_how_the_file_was_read(tmp_path):
+    (tmp_path / "data.csv").write_text("x,y\n1,yes\n2,no\n")
+    result = run("fit", tmp_path / "data.csv", "--label", "y", "--sep", ";", "--out", tmp_path / "model")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "no column 'y' (the label); the columns are 'x,y'; as it was read: one column: no semicolon" in result.stderr

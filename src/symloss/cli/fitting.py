@@ -59,7 +59,7 @@ def fit_file(
 ) -> FittedFile:
     """Read a file and fit a model to its table; ``how`` are further arguments of ``fit_table``."""
     from symloss.tabular import fit_table
-    from symloss.tabular.files import read
+    from symloss.tabular.files import check_columns, read
     from symloss.tabular.labels import check_ids
 
     if jobs == 0:
@@ -68,6 +68,10 @@ def fit_file(
         list(dict.fromkeys(name for names in given or () for name in listed(names))) for given in (ids, drop)
     )
     frame, notes, found = read(data, text=[label, *kept], options=options)
+    try:
+        check_columns([label], frame, "the label")
+    except ValueError as error:  # perhaps the file was read in a way that was not meant
+        raise ValueError(f"{error}; as it was read: {'; '.join(notes)}" if notes else str(error)) from None
     check_ids(frame, kept)
     with fit_progress() as progress:
         how |= {"jobs": jobs, "progress": progress, "notes": notes, "decimal": found.decimal}
