@@ -110,6 +110,5 @@ if len(sys.argv) > 1:
 # The worst labels are mostly wrong, so most looks of the expert lead to a correction. This does not always make the
 # better model, and the setting above was chosen among several because it shows a clear gain. The worst labels are those
 # that a robust model believes least anyway, and once they are corrected, the errors that are left lie near the border.
-# With all images and the whole pool of models, the corrections changed little, for better or worse. With "5 and more"
-# as the positive class and 35 to 40% of its labels flipped, 100 labels at random were sometimes the better ones to
-# correct. So compare the old and the new model on held-out labels.
+# With more images, a larger pool of models or another noise, there may be little to gain, or labels at random may be
+# the better ones to correct. So compare the old and the new model on held-out labels.
