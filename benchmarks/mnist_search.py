@@ -325,20 +325,15 @@ def drawn_layers(architecture: Architecture, initial: str, generator: np.random.
 
 def drawn_sample(images: Images, run: Run, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], np.random.Generator]:
     """Return the rows and labels of a run's corrupted sample, and the generator of its weights and batches."""
-    of_draw, of_training, _ = trial_seeds(0, "mnist", *run.noise, run.trial)
-    training = np.random.default_rng(of_training)
+    draw, training, _ = (np.random.default_rng(seed) for seed in trial_seeds(0, "mnist", *run.noise, run.trial))
     everything, (pi, pi_prime) = np.arange(len(images.y_train)), run.noise
     if not run.setting.repeated:
         rows, y = contaminate(
-            everything, images.y_train, pi=pi, pi_prime=pi_prime, n_positive=n, n_negative=n, random_state=of_draw
+            everything, images.y_train, pi=pi, pi_prime=pi_prime, n_positive=n, n_negative=n, random_state=draw
         )
         return rows, y, training
-    generator = np.random.default_rng(of_draw)
     even, odd = (everything[images.y_train == sign] for sign in (1, -1))
-    parts = [
-        np.where(generator.random(n) < share, generator.choice(even, n), generator.choice(odd, n))
-        for share in run.noise
-    ]
+    parts = [np.where(draw.random(n) < share, draw.choice(even, n), draw.choice(odd, n)) for share in run.noise]
     return np.concatenate(parts), np.repeat([1, -1], n), training
 
 
