@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
+from symloss.pairwise.declared import check_declared
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
@@ -118,6 +119,8 @@ def batch_sums(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
+    if method != "tiles" and loss.structure is not None:
+        check_declared(loss)
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
     batch = torch.Size()
     if pos.ndim > 1 or neg.ndim > 1:
