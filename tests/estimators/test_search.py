@@ -116,6 +116,25 @@ def test_time_is_left_for_the_best_candidate_on_all_points():
     assert searched(None, [10, 100, 3])._affordable([0, 1, 2], 24_000, 192_000, folds=5) == [0, 1, 2]
 
 
+def test_a_slow_first_candidate_does_not_keep_the_others_from_being_scored(monkeypatch):
+    now, slow = [0.0], {"feature 0": 0.05}  # seconds a point
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(search, "_ALL_AT_ONCE", 200)
+    monkeypatch.setattr(search, "_FIRST_PART", 100)
+
+    def run(stage, function, names, tasks, done, total):
+        seconds = [slow.get(name, 0.001) * len(task[1]) / 5 for (name,), task in zip(names, tasks, strict=True)]
+        now[0] += sum(seconds)
+        return [[(function(*task)[0][0], took)] for task, took in zip(tasks, seconds, strict=True)]
+
+    X, y = points(800)
+    data, limit = TrainingData(X, y, np.ones(800)), 40.0
+    found = search.Search(POOL, AUC, 0.7, search.Clock(limit), run)
+    found.over(data, split(5, *data, 0), 0)
+    assert found.points.tolist() == [100, 800, 800, 800]
+    assert now[0] < limit
+
+
 def test_a_part_without_time_for_two_candidates_is_left_out(monkeypatch):
     X, y = points(7000)
     monkeypatch.setattr(search, "_FIRST_PART", 500)

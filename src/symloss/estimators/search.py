@@ -24,6 +24,7 @@ _GROWTH = 8  # how many times larger the next part is
 _KEPT = ((50_000, 4), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
 _KEPT_OF_MORE = 2
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
+_KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
 _SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
@@ -168,7 +169,8 @@ class Search:
         known = [c if self.points[c] else scored[-1] for c in group]
         if size == n:
             return float(self._expected(known, n).sum() + _SHARE_OF_FIT / len(folds) * self._seconds[scored].sum())
-        return float(self._expected(known, size).sum() + self._to_the_end(scored, n, len(folds)).min())
+        end = min(float(self._to_the_end(scored, n, len(folds)).min()), _KEPT_TIME * (self._clock.limit or 0.0))
+        return float(self._expected(known, size).sum()) + end
 
     def _scores_of(
         self, together: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
