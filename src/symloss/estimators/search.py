@@ -104,11 +104,10 @@ class Search:
         n = len(data.weight)
         for part, most in _parts(data, folds, seed):
             size = len(part.data.weight)
-            chosen = list(range(len(self._candidates)))
-            if most is not None:
-                chosen = self._affordable(self._best(most), size, n, len(folds))
-                if size < n and len(chosen) == 1:
-                    continue  # one candidate has nobody to be compared with: what time there is belongs to all points
+            left = list(range(len(self._candidates))) if most is None else self._best(most)
+            chosen = self._affordable(left, size, n, len(folds))
+            if most is not None and size < n and len(chosen) == 1:
+                continue  # one candidate has nobody to be compared with: what time there is belongs to all points
             stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
             self.scores = self._out_of_fold(chosen, *part, stage, n)
             self._weigh(*part)
