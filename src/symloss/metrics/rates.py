@@ -14,6 +14,7 @@ from typing import Any
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
+from symloss.metrics.curves import check_costs
 from symloss.metrics.estimates import Estimate
 from symloss.metrics.intervals import binomial, of_sum
 from symloss.metrics.samples import two_samples
@@ -22,7 +23,7 @@ from symloss.metrics.scores import class_accuracies
 
 @dataclass(frozen=True)
 class CleanRates:
-    """The true and the false positive rate on clean labels, and accuracy, precision and F1 for a class prior.
+    """The true and the false positive rate on clean labels, and accuracy, precision, F1 and cost for a class prior.
 
     Attributes
     ----------
@@ -72,6 +73,17 @@ class CleanRates:
                 "precision needs points that are predicted positive: no clean point is above the threshold"
             )
         return self._ratio(found / (found + false), lambda v: (prior * (1 - v), -v * (1 - prior), 0.0))
+
+    def cost(self, prior: float, *, cost_false_positive: float = 1.0, cost_false_negative: float = 1.0) -> Estimate:
+        """Return the expected cost of a point at a class prior; right predictions cost nothing.
+
+        The interval is for a threshold that was not chosen on the same points: for such a one, see ``clean_roc_band``.
+        """
+        check_fraction("prior", prior)
+        check_costs(cost_false_positive, cost_false_negative)
+        most = prior * cost_false_negative, (1 - prior) * cost_false_positive
+        ends = (min(max(most[0] + part, 0.0), sum(most)) for part in self._sum(-most[0], most[1]))
+        return Estimate(*ends, self.corrupted_tpr.level)
 
     def f1(self, prior: float) -> Estimate:
         """Return F1, the harmonic mean of precision and recall, on clean labels at a class prior."""
@@ -144,7 +156,8 @@ def clean_rates(
     -------
     CleanRates
         ``tpr`` and ``fpr``, each with ``value``, ``low`` and ``high``, and the methods ``accuracy(prior)``,
-        ``precision(prior)`` and ``f1(prior)``, where ``prior`` is the share of positives in the data you care about.
+        ``precision(prior)``, ``f1(prior)`` and ``cost(prior)``, where ``prior`` is the share of positives in the data
+        you care about.
 
     Examples
     --------
@@ -162,15 +175,28 @@ def clean_rates(
     check_fraction("level", level)
     pos, neg = two_samples(scores, y, weight)
     above, below = class_accuracies(pos, neg, threshold)
-    corrupted_tpr = Estimate(above, *binomial(above, pos.size, level), level)
-    corrupted_fpr = Estimate(1 - below, *binomial(1 - below, neg.size, level), level)
-    bare = CleanRates(corrupted_tpr, corrupted_fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
+    return rates_from_shares((above, 1 - below), (pos.size, neg.size), pi, pi_prime, level)
+
+
+def rates_from_shares(
+    shares: tuple[float, float], sizes: tuple[float, float], pi: float, pi_prime: float, level: float
+) -> CleanRates:
+    """Return the clean rates from the shares of labeled positives and negatives above a threshold, of so many points.
+
+    A warning says if no rates inside [0, 1] agree with them.
+
+    Examples
+    --------
+    >>> print(rates_from_shares((0.64, 0.34), (1000, 1000), pi=0.8, pi_prime=0.3, level=0.95).tpr)
+    0.760 (95% interval 0.715 to 0.803)
+    """
+    given = [Estimate(share, *binomial(share, size, level), level) for share, size in zip(shares, sizes, strict=True)]
+    bare = CleanRates(*given, *given, pi, pi_prime)
     sums = [bare._sum(*factors) for factors in ((1.0, 0.0), (0.0, 1.0))]
     if any(low > 1 or high < 0 for _, low, high in sums):
         warnings.warn(
-            f"rates of {above:.3f} and {1 - below:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: on "
-            f"clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
-            stacklevel=2,
+            f"rates of {shares[0]:.3f} and {shares[1]:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: "
+            f"on clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
+            stacklevel=3,
         )
-    tpr, fpr = (bare._estimate(*found) for found in sums)
-    return CleanRates(tpr, fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
+    return CleanRates(*(bare._estimate(*found) for found in sums), *given, pi, pi_prime)
