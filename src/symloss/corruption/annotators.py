@@ -122,9 +122,9 @@ def _warn_of_few(items: Array) -> None:
     if len(few):
         named = ", ".join(map(str, few[:5])) + (", ..." if len(few) > 5 else "")
         warnings.warn(
-            f"the rates of {len(few)} of {len(items)} annotators (columns {named}) are hardly known: they rest on about "
-            f"{items.min():.0f} items of a class that others have labeled too, and at least {_FEW} of each class are "
-            f"needed. Weights, pi and pi_prime depend on these rates",
+            f"the rates of {len(few)} of {len(items)} annotators (columns {named}) are hardly known: they rest on "
+            f"about {items.min():.0f} items of a class that others have labeled too, and {_FEW} of each class are the "
+            f"least. Weights, pi and pi_prime depend on these rates",
             stacklevel=3,
         )
 

@@ -7,12 +7,15 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
 from symloss.metrics.curves import CleanROC, curve_of, given_rates, solved
 from symloss.metrics.intervals import binomial_at_once
 from symloss.metrics.samples import two_samples
+
+Array = NDArray[np.float64]
 
 
 def clean_roc_band(
@@ -59,18 +62,9 @@ def clean_roc_band(
     check_fraction("level", level)
     pos, neg = two_samples(scores, y, weight)
     above, false, thresholds = given_rates(pos, neg)
-    of_each = math.sqrt(level)  # the two classes are independent
-    above_limits, false_limits = (
-        binomial_at_once(shares, sample.size, of_each) for shares, sample in ((above, pos), (false, neg))
-    )
-    most_fpr, least_tpr = solved(above_limits[0], false_limits[1], pi, pi_prime)
-    least_fpr, most_tpr = solved(above_limits[1], false_limits[0], pi, pi_prime)
-    if max(least_tpr.max(), least_fpr.max()) > 1 or min(most_tpr.min(), most_fpr.min()) < 0:
-        warnings.warn(
-            f"labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: at some threshold, the rates on clean labels "
-            f"would lie outside [0, 1]; pi must be larger or pi' smaller",
-            stacklevel=2,
-        )
+    sizes = pos.size, neg.size
+    warn_if_impossible(above, false, sizes, pi, pi_prime)
+    (most_fpr, least_tpr), (least_fpr, most_tpr) = _limits(above, false, sizes, pi, pi_prime, level)
     curve = curve_of(above, false, thresholds, pi, pi_prime)
     # True rates never fall, so a limit of one also holds for those that must be at least, or at most, as large.
     worst = CleanROC(
@@ -90,5 +84,30 @@ def clean_roc_band(
     return worst, best
 
 
-def _least_of_later(rates: np.ndarray) -> np.ndarray:
-    return np.minimum.accumulate(rates[::-1])[::-1]
+def warn_if_impossible(above: Array, false: Array, sizes: tuple[float, float], pi: float, pi_prime: float) -> None:
+    """Warn if rates inside [0, 1] on clean labels agree with those on labels at (pi, pi') once in a thousand times.
+
+    Examples
+    --------
+    >>> warn_if_impossible(np.array([0.0, 0.8, 1.0]), np.array([0.0, 0.3, 1.0]), (50, 50), pi=0.8, pi_prime=0.3)
+    """
+    (most_fpr, least_tpr), (least_fpr, most_tpr) = _limits(above, false, sizes, pi, pi_prime, 0.999)
+    if max(least_tpr.max(), least_fpr.max()) > 1 or min(most_tpr.min(), most_fpr.min()) < 0:
+        warnings.warn(
+            f"labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: at some threshold, the rates on clean labels "
+            f"would lie outside [0, 1]; pi must be larger or pi' smaller",
+            stacklevel=3,
+        )
+
+
+def _limits(
+    above: Array, false: Array, sizes: tuple[float, float], pi: float, pi_prime: float, level: float
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the false and true positive rates in the worst and in the best case."""
+    of_each = math.sqrt(level)  # the two classes are independent
+    of_pos, of_neg = (binomial_at_once(shares, n, of_each) for shares, n in zip((above, false), sizes, strict=True))
+    return solved(of_pos[0], of_neg[1], pi, pi_prime), solved(of_pos[1], of_neg[0], pi, pi_prime)
+
+
+def _least_of_later(rates: Array) -> Array:
+    return np.asarray(np.minimum.accumulate(rates[::-1])[::-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -91,6 +92,12 @@ def binomial_at_once(shares: Array, n: float, level: float) -> tuple[Array, Arra
     >>> low.round(3), high.round(3)
     (array([0.   , 0.003, 0.445]), array([0.008, 0.026, 0.555]))
     """
+    low, high = _limits_at_once(n, level)
+    return np.interp(shares, _GRID, low), np.interp(shares, _GRID, high)
+
+
+@lru_cache(maxsize=16)
+def _limits_at_once(n: float, level: float) -> tuple[Array, Array]:
     from scipy.optimize import brentq
     from scipy.special import betaincinv
 
@@ -104,7 +111,7 @@ def binomial_at_once(shares: Array, n: float, level: float) -> tuple[Array, Arra
     counts = n * _GRID
     low = np.append(0.0, betaincinv(counts[1:], n - counts[1:] + 1, tail))
     high = np.append(betaincinv(counts[:-1] + 1, n - counts[:-1], 1 - tail), 1.0)
-    return np.interp(shares, _GRID, low), np.interp(shares, _GRID, high)
+    return low, high
 
 
 def of_sum(

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
+from symloss.metrics.bands import warn_if_impossible
 from symloss.metrics.curves import CleanROC, check_max_fpr, curve_of, given_rates
 from symloss.metrics.estimates import Estimate, auc_interval, variance_of_mean
-from symloss.metrics.rates import rates_from_shares
 from symloss.metrics.samples import two_samples
 from symloss.metrics.scores import share_below
 
@@ -67,9 +67,7 @@ def estimate_clean_partial_auc(
     curve = curve_of(above, false, thresholds, pi, pi_prime)
     value = curve.partial_auc(max_fpr)
     sizes = pos.size, neg.size
-    rates_from_shares(
-        _shares_where(curve, max_fpr, above, false), sizes, pi, pi_prime, level
-    )  # warns if they cannot be
+    warn_if_impossible(above, false, sizes, pi, pi_prime)
     wider = min(1.0, max_fpr + _error(max_fpr, sizes, pi, pi_prime))
     of_pos, of_neg = _shares_where(curve, wider, above, false)
     of_neg = max(of_neg, 1 / neg.size)  # at least one point

@@ -175,28 +175,15 @@ def clean_rates(
     check_fraction("level", level)
     pos, neg = two_samples(scores, y, weight)
     above, below = class_accuracies(pos, neg, threshold)
-    return rates_from_shares((above, 1 - below), (pos.size, neg.size), pi, pi_prime, level)
-
-
-def rates_from_shares(
-    shares: tuple[float, float], sizes: tuple[float, float], pi: float, pi_prime: float, level: float
-) -> CleanRates:
-    """Return the clean rates from the shares of labeled positives and negatives above a threshold, of so many points.
-
-    A warning says if no rates inside [0, 1] agree with them.
-
-    Examples
-    --------
-    >>> print(rates_from_shares((0.64, 0.34), (1000, 1000), pi=0.8, pi_prime=0.3, level=0.95).tpr)
-    0.760 (95% interval 0.715 to 0.803)
-    """
-    given = [Estimate(share, *binomial(share, size, level), level) for share, size in zip(shares, sizes, strict=True)]
-    bare = CleanRates(*given, *given, pi, pi_prime)
+    corrupted_tpr = Estimate(above, *binomial(above, pos.size, level), level)
+    corrupted_fpr = Estimate(1 - below, *binomial(1 - below, neg.size, level), level)
+    bare = CleanRates(corrupted_tpr, corrupted_fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
     sums = [bare._sum(*factors) for factors in ((1.0, 0.0), (0.0, 1.0))]
     if any(low > 1 or high < 0 for _, low, high in sums):
         warnings.warn(
-            f"rates of {shares[0]:.3f} and {shares[1]:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: "
-            f"on clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
-            stacklevel=3,
+            f"rates of {above:.3f} and {1 - below:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: on "
+            f"clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
+            stacklevel=2,
         )
-    return CleanRates(*(bare._estimate(*found) for found in sums), *given, pi, pi_prime)
+    tpr, fpr = (bare._estimate(*found) for found in sums)
+    return CleanRates(tpr, fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)
