@@ -136,7 +136,7 @@ def test_a_column_of_yes_or_no_is_not_taken_for_noise():
     assert len(np.unique(chosen.oof_scores_)) == 10
     assert chosen.noise_ is None
     noise = estimate_noise(chosen.oof_scores_, y)
-    assert "only 5 different scores are among the largest ones" in noise.reason
+    assert "too few different scores are among the largest ones (5)" in noise.reason
     assert noise.pi_high == 1
     assert 0.7 < noise.pi_low < 0.85
 

@@ -350,6 +350,22 @@ def test_the_interval_of_the_whole_area_is_that_of_the_auc():
     assert whole.value == pytest.approx(auc.value, abs=0.02)
 
 
+def test_ties_at_the_largest_rate_are_cut_by_the_line_through_them():
+    y = np.arange(400) % 2
+    found = [metrics.estimate_clean_partial_auc(np.zeros(400), y, 0.8, 0.2, max_fpr=most) for most in (0.1, 0.5, 1)]
+    assert [part.value for part in found] == pytest.approx([0.05, 0.25, 0.5])
+    assert all(part.low < part.value < part.high for part in found)
+    assert found[2].low == pytest.approx(metrics.estimate_clean_auc(np.zeros(400), y, 0.8, 0.2).low)
+
+
+def test_a_score_below_the_smallest_possible_is_a_warning():
+    y = np.arange(400) % 2
+    scores = np.where(y == 1, -1.0, 1.0) + np.random.default_rng(18).normal(size=400)
+    for estimate in (metrics.estimate_clean_auc, metrics.estimate_clean_balanced_accuracy):
+        with pytest.warns(UserWarning, match=r"cannot be: 0.400 is the smallest possible"):
+            assert estimate(scores, y, 0.6, 0.4).value == 0
+
+
 def test_a_partial_auc_that_contradicts_the_rates_is_a_warning():
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 2000)

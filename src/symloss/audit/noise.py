@@ -197,5 +197,5 @@ def _reason(found: list[Tail], end: str) -> str:
         return f"there are too few points or different scores to look at the {end} ones alone"
     if all(tail.has_few_scores for tail in found):
         most = max(tail.different for tail in found)
-        return f"only {most} different scores are among the {end} ones, too few to see how the labels change with them"
+        return f"too few different scores are among the {end} ones ({most}) to see how the labels change with them"
     return f"the share of the labels is not seen to be steady among the {end} scores"

@@ -204,10 +204,11 @@ def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: 
         return min(1.0, max(0.0, _clean(min(1.0, max(0.0, score)), pi, pi_prime)))
 
     most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
-    if low > most:
+    if low > most or high < 1 - most:
+        least_or_most = f"{most:.3f} is the largest" if low > most else f"{1 - most:.3f} is the smallest"
         warnings.warn(
-            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {most:.3f} is the "
-            f"largest possible; pi - pi' must be larger",
+            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {least_or_most} possible; "
+            f"pi - pi' must be larger",
             stacklevel=4,
         )
     return Estimate(clean(value), clean(low), clean(high), level)

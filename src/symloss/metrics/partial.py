@@ -22,7 +22,6 @@ from symloss.metrics.bands import warn_if_impossible
 from symloss.metrics.curves import CleanROC, check_max_fpr, curve_of, given_rates
 from symloss.metrics.estimates import Estimate, auc_interval, variance_of_mean
 from symloss.metrics.samples import two_samples
-from symloss.metrics.scores import share_below
 
 Array = NDArray[np.float64]
 
@@ -71,8 +70,8 @@ def estimate_clean_partial_auc(
     wider = min(1.0, max_fpr + _error(max_fpr, sizes, pi, pi_prime))
     of_pos, of_neg = _shares_where(curve, wider, above, false)
     of_neg = max(of_neg, 1 / neg.size)  # at least one point
-    beaten = np.maximum(of_neg - 1 + share_below(pos.scores, neg.scores, neg.weight), 0.0) / of_neg
-    beating = np.maximum(of_pos - 1 + share_below(neg.scores, pos.scores, pos.weight), 0.0) / of_neg
+    beaten = _area_beside(pos.scores, thresholds, false, of_neg) / of_neg
+    beating = _area_beside(neg.scores, thresholds, above, of_pos) / of_neg
     local = float(np.average(beaten, weights=pos.weight))  # V
     variances = variance_of_mean(beaten, pos), variance_of_mean(beating, neg)
     low, high = auc_interval(local, variances, (pos.size, neg.size * of_neg), level)
@@ -86,6 +85,20 @@ def _shares_where(curve: CleanROC, fpr: float, above: Array, false: Array) -> tu
     place = np.interp(fpr, curve.fpr, np.arange(len(above)))
     of_pos, of_neg = (float(np.interp(place, np.arange(len(above)), shares)) for shares in (above, false))
     return of_pos, of_neg
+
+
+def _area_beside(scores: Array, thresholds: Array, rates: Array, end: float) -> Array:
+    """Return how much of the rates up to ``end`` lies below each score; of those at it, a tie takes one half.
+
+    If the end is amid the points with the score, it cuts the straight line on which the curve passes them.
+    """
+    largest = np.finfo(np.float64).max
+    place = np.searchsorted(-thresholds, -np.clip(scores, -largest, largest))
+    first, last = rates[place - 1], rates[place]
+    step = last - first
+    at = np.clip(end - first, 0.0, step)
+    half = np.divide(at**2, 2 * step, out=np.zeros(len(scores)), where=step > 0)
+    return np.asarray(half + np.maximum(end - last, 0.0))
 
 
 def _error(fpr: float, sizes: tuple[float, float], pi: float, pi_prime: float) -> float:
