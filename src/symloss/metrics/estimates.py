@@ -205,9 +205,9 @@ def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: 
 
     most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
     if low > most or high < 1 - most:
-        least_or_most = f"{most:.3f} is the largest" if low > most else f"{1 - most:.3f} is the smallest"
+        end = f"{most:.3f} is the largest" if low > most else f"{1 - most:.3f} is the smallest"
         warnings.warn(
-            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {least_or_most} possible; "
+            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {end} possible; "
             f"pi - pi' must be larger",
             stacklevel=4,
         )
