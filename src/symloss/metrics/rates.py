@@ -82,8 +82,8 @@ class CleanRates:
         check_fraction("prior", prior)
         check_costs(cost_false_positive, cost_false_negative)
         most = prior * cost_false_negative, (1 - prior) * cost_false_positive
-        ends = (min(max(most[0] + part, 0.0), sum(most)) for part in self._sum(-most[0], most[1]))
-        return Estimate(*ends, self.corrupted_tpr.level)
+        value, low, high = (min(max(most[0] + part, 0.0), sum(most)) for part in self._sum(-most[0], most[1]))
+        return Estimate(value, low, high, self.corrupted_tpr.level)
 
     def f1(self, prior: float) -> Estimate:
         """Return F1, the harmonic mean of precision and recall, on clean labels at a class prior."""
