@@ -126,10 +126,10 @@ def test_merging_and_searching_count_the_same(dtype, sort, monkeypatch):
     pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
     sides = ordered.ordered(pos), ordered.ordered(neg)
     wheres = [0.0, 1.0, -10 / 9, 1e-30]
-    found = merged.merged_ranks(pos, neg, wheres, with_order=True)
-    for own, exact, rank, order in zip(sides, ordered.ranks(*sides, wheres), found[:2], found[2:], strict=True):
+    found = merged.merged_ranks(pos, neg, wheres, with_sorted=True)
+    for own, exact, rank, in_order in zip(sides, ordered.ranks(*sides, wheres), found[:2], found[2:], strict=True):
         assert torch.equal(rank.twice.gather(2, own.places.expand(4, -1, -1)), exact.twice)
-        assert torch.equal((pos if own is sides[0] else neg).scores.gather(1, order).double(), own.scores)
+        assert torch.equal(in_order.scores.double(), own.scores)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

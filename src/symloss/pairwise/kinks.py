@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,7 +16,7 @@ from symloss.losses import Kink, Piecewise
 from symloss.pairwise.intervals import Sorted, by_intervals
 from symloss.pairwise.merged import in_long_rows, merged_ranks
 from symloss.pairwise.moments import polynomial
-from symloss.pairwise.ordered import Ordered, Rank, in_order, ordered, ranks
+from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
 
 Class = Side | Ordered
@@ -93,9 +94,7 @@ def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kin
     gradients = []
     for own, other, sign, rank, sums in zip((s, t), (t, s), (1.0, -1.0), found.ranks, found.others, strict=True):
         others = _Others.of(other, sums, center, bool(squares), from_rank=sign > 0)
-        at_corners, at_squares = (
-            rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None))
-        )
+        at_corners, at_squares = (rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None)))
         side = _OneSide(own, others, sign, sign * slope * other.total, corners, at_corners, squares, at_squares)
         gradients.append(side.add_to(value, center, s.dtype))
     return value[:, 0], gradients[0], gradients[1]
@@ -108,23 +107,19 @@ class _Found(NamedTuple):
     """
 
     ranks: tuple[Rank | None, Rank | None]
-    others: tuple[Ordered | None, Ordered | None]
+    others: tuple[Sorted | None, Sorted | None]
 
     @classmethod
     def of(cls, s: Class, t: Class, corners: list[Kink], squares: list[Kink]) -> _Found:
         wheres = [kink.where for kink in (*corners, *squares)]
-        if isinstance(s, Ordered) and isinstance(t, Ordered):
-            return cls(ranks(s, t, wheres) if wheres else (None, None), (t, s))
-        pos, neg = cast(Side, s), cast(Side, t)
         if not wheres:
             return cls((None, None), (None, None))
+        if isinstance(s, Ordered) and isinstance(t, Ordered):
+            return cls(ranks(s, t, wheres), (Sorted(t.scores, t.shares), Sorted(s.scores, s.shares)))
+        pos, neg = cast(Side, s), cast(Side, t)
         need_sums = bool(squares) or pos.shares is not None or neg.shares is not None
         found = merged_ranks(pos, neg, wheres, need_sums)
-        return cls((found.pos, found.neg), (_in(found.neg_order, neg), _in(found.pos_order, pos)))
-
-
-def _in(order: Tensor | None, side: Side) -> Ordered | None:
-    return None if order is None else in_order(side, order)
+        return cls((found.pos, found.neg), (found.neg_sorted, found.pos_sorted))
 
 
 class _OneSide(NamedTuple):
@@ -224,7 +219,7 @@ class _Others(NamedTuple):
     from_rank: bool
 
     @classmethod
-    def of(cls, side: Class, sums: Ordered | None, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+    def of(cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
         """Return the sums over one class, given in order if they are needed.
 
         They are added up from the end where the active part begins. The other way would need a difference of two sums,
@@ -233,14 +228,8 @@ class _Others(NamedTuple):
         if sums is None:
             return cls(None, None, side.scores.shape[1], from_rank)
 
-        def running(part: Tensor) -> Tensor:
-            zero = torch.zeros_like(center)
-            if from_rank:
-                return torch.cat([part.flip(1).cumsum(1).flip(1), zero], 1)
-            return torch.cat([zero, part.cumsum(1)], 1)
-
-        shares = None if sums.shares is None else running(sums.shares)
-        moments = running(_moments(sums, center)) if with_moments else None
+        shares = None if sums.shares is None else _running(sums.shares, from_rank)
+        moments = _running(_moments(sums, center), from_rank) if with_moments else None
         return cls(shares, moments, side.scores.shape[1], from_rank)
 
     @property
@@ -273,9 +262,24 @@ class _Others(NamedTuple):
         return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
 
 
-def _moments(side: Ordered, center: Tensor) -> Tensor:
-    moments = torch.empty_like(side.scores)
+def _moments(side: Sorted, center: Tensor) -> Tensor:
+    """Return share times (score - center)."""
+    moments = torch.empty_like(side.scores, dtype=torch.float64)
     for rows, columns in blocks(side.scores):
-        torch.sub(side.scores[rows, columns], center[rows], out=moments[rows, columns])
-        moments[rows, columns] *= side.share(rows, columns)
+        torch.sub(side.scores[rows, columns].double(), center[rows], out=moments[rows, columns])
+        moments[rows, columns] *= 1.0 / side.scores.shape[1] if side.shares is None else side.shares[rows, columns]
     return moments
+
+
+def _running(part: Tensor, from_end: bool) -> Tensor:
+    """Return the sums (k, n + 1) over the first 0, 1, ... columns, or from the end over all columns but these."""
+    if part.device.type != "cpu":
+        zero = torch.zeros_like(part[:, :1])
+        return torch.cat([part.flip(1).cumsum(1).flip(1), zero] if from_end else [zero, part.cumsum(1)], 1)
+    sums = part.new_zeros((len(part), part.shape[1] + 1))
+    into = sums.numpy()
+    if from_end:  # views in the opposite order, which NumPy has, save two copies
+        np.cumsum(part.numpy()[:, ::-1], 1, out=into[:, -2::-1])
+    else:
+        np.cumsum(part.numpy(), 1, out=into[:, 1:])
+    return sums

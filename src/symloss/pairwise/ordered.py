@@ -62,16 +62,12 @@ def ordered(side: Side) -> Ordered:
     """Sort the finite scores of a class."""
     check_length(side)
     if side.scores.device.type == "cpu":
-        return in_order(side, torch.from_numpy(side.scores.numpy().argsort(axis=1)))
-    scores, places = torch.sort(side.scores, dim=1)
+        places = torch.from_numpy(side.scores.numpy().argsort(axis=1))
+        scores = side.scores.gather(1, places)
+    else:
+        scores, places = torch.sort(side.scores, dim=1)
     shares = None if side.shares is None else side.shares.gather(1, places)
     return Ordered(scores.double(), places, shares, side.scores.dtype, side.total)
-
-
-def in_order(side: Side, places: Tensor) -> Ordered:
-    """Return a class in a known order."""
-    shares = None if side.shares is None else side.shares.gather(1, places)
-    return Ordered(side.scores.gather(1, places).double(), places, shares, side.scores.dtype, side.total)
 
 
 class Rank(NamedTuple):

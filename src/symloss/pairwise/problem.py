@@ -84,7 +84,7 @@ class Side:
     @property
     def ends(self) -> Tensor:
         """The lowest and the highest score of each row, (k, 2) in float64."""
-        return torch.stack(self.scores.aminmax(dim=1), 1).double()
+        return torch.stack([self.scores.amin(1), self.scores.amax(1)], 1).double()
 
     @property
     def middle(self) -> Tensor:
