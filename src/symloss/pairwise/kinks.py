@@ -276,10 +276,8 @@ def _running(part: Tensor, from_end: bool) -> Tensor:
     if part.device.type != "cpu":
         zero = torch.zeros_like(part[:, :1])
         return torch.cat([part.flip(1).cumsum(1).flip(1), zero] if from_end else [zero, part.cumsum(1)], 1)
-    sums = part.new_zeros((len(part), part.shape[1] + 1))
-    into = sums.numpy()
-    if from_end:  # views in the opposite order, which NumPy has, save two copies
-        np.cumsum(part.numpy()[:, ::-1], 1, out=into[:, -2::-1])
-    else:
-        np.cumsum(part.numpy(), 1, out=into[:, 1:])
-    return sums
+    sums = np.empty((len(part), part.shape[1] + 1))
+    step = -1 if from_end else 1  # NumPy has views in the opposite order, which save two copies
+    sums[:, ::step][:, 0] = 0
+    np.cumsum(part.numpy()[:, ::step], 1, out=sums[:, ::step][:, 1:])
+    return torch.from_numpy(sums)

@@ -108,8 +108,8 @@ class _Row(NamedTuple):
         if self.below is not None:
             self.below[places] = below
         if self.copies[0]:
-            positive = order >= m
-            _copy(self.copies[0], places[:m], order[~positive], part.negatives)
+            negative, positive = np.flatnonzero(order < m), np.flatnonzero(order >= m)  # faster than masks
+            _copy(self.copies[0], places[:m], order[negative], part.negatives)
             _copy(self.copies[1], places[m:] - self.m, order[positive] - m, part.positives)
 
     def _halve_ties(self, keys: Integers, order: Places, part: _Part, twice: Counts, below: Counts | None) -> None:
