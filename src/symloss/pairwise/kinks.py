@@ -18,6 +18,7 @@ from symloss.pairwise.merged import in_long_rows, merged_ranks
 from symloss.pairwise.moments import polynomial
 from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
+from symloss.threads import one_thread
 
 Class = Side | Ordered
 
@@ -40,7 +41,13 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     """Return the sums for a line plus kinks."""
-    s, t = (pos, neg) if in_long_rows(pos, neg) else (ordered(pos), ordered(neg))
+    if in_long_rows(pos, neg):
+        with one_thread():  # several would wait for each other after each of many short steps
+            return _summed(pos, neg, line, kinks)
+    return _summed(ordered(pos), ordered(neg), line, kinks)
+
+
+def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     center = 0.5 * s.middle + 0.5 * t.middle
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
         return _over_a_wide_range(s, t, center, line, kinks)
