@@ -64,7 +64,7 @@ def merged_ranks(pos: Side, neg: Side, wheres: list[float], with_sorted: bool) -
         for kink, where in enumerate(wheres):
             exact = _write_shifted_keys(s, where, keys[m:])
             of_below = None if below is None else below[kink, row]
-            copies = [[], []] if kink else [_copies(*sides, row) for sides in zip((neg, pos), in_order[::-1])]
+            copies = [[], []] if kink else [_copies(*sides, row) for sides in zip((neg, pos), in_order[::-1], strict=True)]
             found = _Row(keys, m, exact, twice[kink, row], of_below, copies)
             for part in _parts(keys, m):
                 found.rank(part)
