@@ -2,7 +2,8 @@
 
     python benchmarks/pairwise.py [--device cuda] [--quick] [--brief] [--out FOLDER]
 
-All times are medians of value and gradient together, in float32, on one CPU thread or on a GPU; methods take turns.
+All times are medians of value and gradient together, in float32, on one CPU thread (its CPU time, which is the time
+on the wall if nothing else runs) or on a GPU; methods take turns.
 Ratios are to the time of one ``torch.sort`` of all scores, or to that of the n x m matrix with autograd. ``--out``
 writes pairwise_cpu_VENDOR.csv (amd, intel, ...) or pairwise_cuda.csv. From these files
 ``benchmarks/pairwise_tables.py`` makes the tables of the page, and ``benchmarks/plot_pairwise.py`` draws time against
@@ -92,18 +93,22 @@ def machine(device: str) -> str:
     return f"{gpu}{processor()}, NumPy {np.__version__}, PyTorch {torch.__version__}, {torch.get_num_threads()} thread"
 
 
-def timed(functions: dict[str, Callable[[], object]], rounds: int, device: str) -> dict[str, float]:
+def timed(
+    functions: dict[str, Callable[[], object]], rounds: int, device: str, clock: Callable[[], float] | None = None
+) -> dict[str, float]:
+    """Return the median seconds of each function; on a CPU those of the thread, which other programs disturb less."""
+    clock = clock or (time.perf_counter if device == "cuda" else time.thread_time)
     times: dict[str, list[float]] = {name: [] for name in functions}
     for attempt in range(rounds + 1):
         for name, function in functions.items():
             if device == "cuda":
                 torch.cuda.synchronize()
-            start = time.perf_counter()
+            start = clock()
             function()
             if device == "cuda":
                 torch.cuda.synchronize()
             if attempt:  # the first round warms up
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -146,12 +151,17 @@ class Row(NamedTuple):
 
 
 def measure(
-    problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1
+    problems: dict[str, dict[str, Callable[[], object]]],
+    n: int,
+    rounds: int,
+    device: str,
+    k: int = 1,
+    clock: Callable[[], float] | None = None,
 ) -> list[Row]:
     """Time all methods on each loss, in turns; ratios are to the last method, which is called the peer."""
     rows = []
     for loss, functions in problems.items():
-        times = timed(functions, rounds, device)
+        times = timed(functions, rounds, device, clock)
         peer = list(functions)[-1]
         rows += [Row(who, loss, k, n, value, peer, value / times[peer]) for who, value in times.items() if who != peer]
         rows.append(Row(peer, loss, k, n, times[peer], peer, 1.0))
@@ -172,7 +182,7 @@ def against_the_sort(n: int, rounds: int, device: str) -> list[Row]:
 
 
 def on_two_threads(n: int, rounds: int) -> list[Row]:
-    """Time losses with kinks on one and on two threads, in turns."""
+    """Time some losses on one and on two threads, in turns, by the clock on the wall: only for an idle machine."""
     pos, neg = scores(n, device="cpu")
 
     def on(threads: int, name: str) -> Callable[[], object]:
@@ -188,7 +198,7 @@ def on_two_threads(n: int, rounds: int) -> list[Row]:
         name: {"two threads": on(2, name), "one thread": on(1, name)}
         for name in ("zero_one", "hinge", "squared_hinge", "ramp", "sigmoid")
     }
-    return measure(problems, n, rounds, "cpu")
+    return measure(problems, n, rounds, "cpu", clock=time.perf_counter)
 
 
 def against_the_matrix(n: int, rounds: int, device: str, k: int = 0, peers: bool = False) -> list[Row]:

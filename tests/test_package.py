@@ -182,6 +182,7 @@ def test_importing_everything_changes_nothing_else():
 ORDER = [
     "extras",
     "files",
+    "threads",
     "tracing",
     "checking",
     "losses",
@@ -189,7 +190,6 @@ ORDER = [
     "functional",
     "distributed",
     "risks",
-    "threads",
     "theory",
     "corruption",
     "metrics",

@@ -21,6 +21,7 @@ from symloss.pairwise.sorting import Integers, Places, sort_stably
 
 Floats = NDArray[Any]  # float32 or float64
 Counts = NDArray[np.int32]
+Copies = list[tuple[Floats, Floats]]
 
 _LONG = 2048  # from this many scores of both classes on, one sort is faster than searching
 _BLOCK = 1 << 15  # scores whose keys are computed at a time, so that temporaries stay in the cache
@@ -56,7 +57,7 @@ def merged_ranks(pos: Side, neg: Side, wheres: list[float], with_sorted: bool) -
     weighted = pos.shares is not None or neg.shares is not None
     twice = np.empty((len(wheres), k, width), np.int32)
     below = np.empty_like(twice) if weighted else None
-    in_order = [_empty_like(side) if with_sorted else None for side in (pos, neg)]
+    pos_sorted, neg_sorted = (_empty_like(side) if with_sorted else None for side in (pos, neg))
     for row in range(k):
         s, t = (side.scores[row].numpy() for side in (pos, neg))
         keys = np.empty(width, f"i{t.itemsize}")
@@ -64,18 +65,18 @@ def merged_ranks(pos: Side, neg: Side, wheres: list[float], with_sorted: bool) -
         for kink, where in enumerate(wheres):
             exact = _write_shifted_keys(s, where, keys[m:])
             of_below = None if below is None else below[kink, row]
-            copies = [[], []] if kink else [_copies(*sides, row) for sides in zip((neg, pos), in_order[::-1], strict=True)]
+            copies = ([], []) if kink else (_copies(neg, neg_sorted, row), _copies(pos, pos_sorted, row))
             found = _Row(keys, m, exact, twice[kink, row], of_below, copies)
             for part in _parts(keys, m):
                 found.rank(part)
-    return Ranks(*_of_classes(twice, below, m), *in_order)
+    return Ranks(*_of_classes(twice, below, m), pos_sorted, neg_sorted)
 
 
 def _empty_like(side: Side) -> Sorted:
     return Sorted(torch.empty_like(side.scores), None if side.shares is None else torch.empty_like(side.shares))
 
 
-def _copies(side: Side, in_order: Sorted | None, row: int) -> list[tuple[Floats, Floats]]:
+def _copies(side: Side, in_order: Sorted | None, row: int) -> Copies:
     """Return what is to be copied in increasing order of the scores, and where to."""
     if in_order is None:
         return []
@@ -95,7 +96,7 @@ class _Row(NamedTuple):
     exact: NDArray[np.bool_] | None
     twice: Counts
     below: Counts | None
-    copies: list[list[tuple[Floats, Floats]]]
+    copies: tuple[Copies, Copies]
 
     def rank(self, part: _Part) -> None:
         """Rank the scores of one part."""
@@ -178,7 +179,7 @@ def _twice(order: Places, m: int, negatives: int, positives: int) -> Counts:
     return twice
 
 
-def _copy(pairs: list[tuple[Floats, Floats]], places: Places, order: Places, start: int) -> None:
+def _copy(pairs: Copies, places: Places, order: Places, start: int) -> None:
     for own, target in pairs:
         target[start : start + len(order)] = own[places][order]
 
