@@ -1,6 +1,6 @@
 """Time the AUC risk of all pairs, value and gradient, against the matrix of pairs and others, within one run.
 
-    python benchmarks/pairwise.py [--device cuda] [--quick] [--brief] [--out FOLDER]
+    python benchmarks/pairwise.py [--device cuda] [--quick] [--brief] [--threads] [--out FOLDER]
 
 All times are medians of value and gradient together, in float32, on one CPU thread (its CPU time, which is the time
 on the wall if nothing else runs) or on a GPU; methods take turns.
@@ -12,7 +12,6 @@ n. ``--brief`` leaves out large matrices, and takes at most four minutes. LibAUC
 
 import argparse
 import csv
-import os
 import platform
 import statistics
 import subprocess
@@ -182,7 +181,7 @@ def against_the_sort(n: int, rounds: int, device: str) -> list[Row]:
 
 
 def on_two_threads(n: int, rounds: int) -> list[Row]:
-    """Time some losses on one and on two threads, in turns, by the clock on the wall: only for an idle machine."""
+    """Time some losses on one and on two threads, in turns, by the clock on the wall: the machine must be idle."""
     pos, neg = scores(n, device="cpu")
 
     def on(threads: int, name: str) -> Callable[[], object]:
@@ -256,6 +255,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="run problems of a tenth of the size")
     parser.add_argument("--brief", action="store_true", help="leave out matrices of more than 2048 x 2048 pairs")
+    parser.add_argument("--threads", action="store_true", help="also time two threads of an idle CPU")
     parser.add_argument("--out", type=Path, help="folder to write pairwise_cpu_VENDOR.csv or pairwise_cuda.csv into")
     parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -268,6 +268,8 @@ def main() -> None:
     print(machine(device))
     rows = [Row("machine", machine(device), 0, 0, 0.0, "none", 0.0)]
     rows += benchmark(device, large, options.brief)
+    if options.threads:
+        rows += threads(large)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         name = "pairwise_cuda.csv" if device == "cuda" else f"pairwise_cpu_{vendor()}.csv"
@@ -278,17 +280,18 @@ def main() -> None:
 def benchmark(device: str, large: int, brief: bool) -> list[Row]:
     """Print and return all comparisons."""
     rows = million(device, large)
-    if device == "cpu" and (os.cpu_count() or 1) > 1:
-        found = on_two_threads(large, 9)
-        torch.set_num_threads(1)
-        print(f"\ntwo threads, time / one thread: {spread(found, 'two threads')}")
-        rows += found
     rows += small_problems(device, brief)
     if not brief:
         rows += peers(device, large // 100 if large == 1_000_000 else 2_000)
     found = against_the_matrix(250, 9, device, k=140)
     print(f"\n140 problems of n = m = 250, time / matrix: {spread(found, 'symloss')}")
     return rows + found
+
+
+def threads(large: int) -> list[Row]:
+    found = on_two_threads(large, 9)
+    print(f"\nn = m = {large:,}, time on two threads / on one: {spread(found, 'two threads')}")
+    return found
 
 
 def million(device: str, large: int) -> list[Row]:

@@ -106,7 +106,7 @@ class _Row(NamedTuple):
         below = None if self.below is None else twice // 2
         self._halve_ties(keys, order, part, twice, below)
         self.twice[places] = twice
-        if self.below is not None:
+        if self.below is not None and below is not None:
             self.below[places] = below
         if self.copies[0]:
             negative, positive = np.flatnonzero(order < m), np.flatnonzero(order >= m)  # faster than masks
