@@ -182,6 +182,7 @@ def test_importing_everything_changes_nothing_else():
 ORDER = [
     "extras",
     "files",
+    "threads",
     "tracing",
     "checking",
     "losses",
@@ -190,7 +191,6 @@ ORDER = [
     "distributed",
     "risks",
     "epochs",
-    "threads",
     "theory",
     "corruption",
     "metrics",
