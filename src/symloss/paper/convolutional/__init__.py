@@ -210,6 +210,5 @@ __all__ = [
     "NetworkStack",
     "Trained",
     "TrainingSettings",
-    "as_graph",
     "train_networks",
 ]
