@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
@@ -405,7 +406,7 @@ def test_a_part_that_lies_about_its_type_is_refused(copy):
         schema = json.loads(zipfile.ZipFile(io.BytesIO(skops.io.dumps({}))).read("schema.json"))
         archive.writestr("schema.json", json.dumps(schema | {"__loader__": "TreeNode"}))
     resign(copy, "part0.skops")
-    with pytest.raises(ValueError, match=r"not symloss's own .* trusted=\['builtins.dict', "):
+    with pytest.raises(ValueError, match=r"not symloss's own, .* trusted=\['builtins.dict', "):
         load(copy, trusted=TRUSTED)
 
 
@@ -463,6 +464,81 @@ def test_a_tree_that_points_outside_itself_is_refused(data, copy, astray):
     resign(copy, "part0.skops")
     with pytest.raises(ValueError, match=r"part0.skops is damaged: a tree points outside itself"):
         load(copy, trusted=[*TRUSTED, *types_in(content)])
+
+
+TREES = AUCClassifier(model="trees", n_estimators=3, min_samples_leaf=1, random_state=1)
+BOOSTING = AUCClassifierCV([("boosting", HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5))], cv=2)
+
+
+def changed(folder, name, place, number):
+    """Change a number of an array that a model holds by its name, and write the checksums that belong to it."""
+    from safetensors.torch import load_file, save
+
+    stored = (folder / "model.json").read_text()
+    (key,) = set(re.findall(rf'"{name}",?:?\s+{{\s+"array": "(\w+)"', stored))
+    tensors = load_file(folder / "tensors.safetensors")
+    tensors[key] = tensors[key].clone()
+    tensors[key][place] = number
+    (folder / "tensors.safetensors").write_bytes(save(tensors))
+    resign(folder, "tensors.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "number", "message"),
+    [
+        (TREES, "left_child", 10**9, "a tree points outside itself"),
+        (TREES, "right_child", 0, "a tree points outside itself"),
+        (TREES, "right_child", 1, "a tree points twice to the same node"),
+        (TREES, "feature", 3, "a tree points outside itself"),
+        (TREES, "sizes", 10**12, "expected trees of 1000000000"),
+        (TREES, "values", np.nan, "finite numbers as values"),
+        (BOOSTING, "feature_idx", 500_000_000, "a tree points outside itself"),
+        (BOOSTING, "right", 10**9, "a tree points outside itself"),
+        (BOOSTING, "is_categorical", 1, "expected trees without categories"),
+        (BOOSTING, "bins", 10**9, "expected numbers of bins from 0 to 255"),
+        (BOOSTING, "left", -5, "expected whole numbers of type uint32 as left"),
+    ],
+)
+def test_trees_are_checked_before_they_are_followed(data, tmp_path, estimator, name, number, message):
+    save(clone(estimator).fit(*data), tmp_path / "model")
+    load(tmp_path / "model")
+    changed(tmp_path / "model", name, 0, number)
+    with pytest.raises(ValueError, match=rf"model.json is damaged: .*{message}"):
+        load(tmp_path / "model")
+
+
+def test_a_position_outside_of_a_random_state_is_refused(data, tmp_path):
+    save(BERClassifier(threshold=0.0, random_state=np.random.RandomState(0)).fit(*data), tmp_path / "model")
+    contents = json.loads((tmp_path / "model" / "model.json").read_text())
+    contents["estimator"]["estimator"]["parameters"]["random_state"]["random_state"]["tuple"][2] = 2_000_000_000
+    (tmp_path / "model" / "model.json").write_text(signed(contents))
+    with pytest.raises(ValueError, match="expected a position from 0 to 624 in a random state, found 2000000000"):
+        load(tmp_path / "model")
+
+
+def test_a_model_of_an_earlier_version_is_loaded(copy, data):
+    contents = json.loads((copy / "model.json").read_text())
+    del contents["checksum"]
+    (copy / "model.json").write_text(json.dumps(contents | {"format_version": 1}))
+    assert load(copy, trusted=TRUSTED).predict(data[0]).shape == (80,)
+
+
+def test_trees_of_an_earlier_version_have_to_be_trusted(data, tmp_path):
+    """Version 1 kept forests in skops files."""
+    import skops.io
+
+    estimator = clone(TREES).fit(*data)
+    save(estimator, tmp_path / "model")
+    contents = json.loads((tmp_path / "model" / "model.json").read_text())
+    contents["estimator"]["estimator"]["fitted"]["scorer_"]["forest"]["forest"] = {"part": 0}
+    content = skops.io.dumps(estimator.scorer_.forest)
+    (tmp_path / "model" / "part0.skops").write_bytes(content)
+    contents["files"]["part0.skops"] = hashlib.sha256(content).hexdigest()
+    (tmp_path / "model" / "model.json").write_text(json.dumps(contents | {"format_version": 1}))
+    with pytest.raises(ValueError, match="or trees that an earlier version has saved"):
+        load(tmp_path / "model")
+    again = load(tmp_path / "model", trusted=types_in(content))
+    np.testing.assert_array_equal(estimator.decision_function(data[0]), again.decision_function(data[0]))
 
 
 def test_another_scikit_learn_is_warned_of_once_a_part(copy):

@@ -96,9 +96,9 @@ def check_trusted(folder: Path, parts: Mapping[str, bytes], trusted: Collection[
             raise damaged(folder / name, error) from None
     if not types <= set(trusted):
         raise DamagedFileError(
-            f"{folder} holds estimators that are not symloss's own (in {', '.join(sorted(parts))}), and these could "
-            f"crash the process if they were made to: if you trust who wrote them, load them with "
-            f"trusted={sorted(types)}"
+            f"{folder} holds estimators that are not symloss's own, or trees that an earlier version has saved (in "
+            f"{', '.join(sorted(parts))}), and these could crash the process if they were made to: if you trust who "
+            f"wrote them, load them with trusted={sorted(types)}"
         )
 
 
