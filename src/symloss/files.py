@@ -159,7 +159,13 @@ def is_temporary(name: str) -> bool:
 
 def _put(new: Path, folder: Path) -> None:
     """Let a new folder take the place of another; afterwards the other one is where the new one was, or removed."""
-    if folder.exists() and _exchange(new, folder):
+    try:
+        new.rename(folder)
+        return  # nothing was there, or an empty folder
+    except OSError:
+        if not folder.is_dir():
+            raise
+    if _exchange(new, folder):
         return
     old = new.with_name(new.name.removesuffix(_NEW) + _OLD)
     with _locked(folder.parent):
