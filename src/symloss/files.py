@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 _NEW, _OLD = ".new", ".old"
 _HOUR = 3600
@@ -182,7 +183,7 @@ def _put(new: Path, folder: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Let two folders change places in one step; return False if the system or its file system cannot do that."""
-    library = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
+    library: Any = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
     paths = os.fsencode(one), os.fsencode(other)
     if sys.platform == "linux" and hasattr(library, "renameat2"):
         here = -100  # AT_FDCWD

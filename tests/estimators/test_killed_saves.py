@@ -38,16 +38,19 @@ def check():
 sl.estimators.save(models[0], folder)
 generator, most_left, missing = random.Random(0), 0, 0
 for kill in range(kills):
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if not child:
-        while True:
+        while os.getppid() == parent:
             for model in models:
                 sl.estimators.save(model, folder)
-    end = time.monotonic() + generator.uniform(0, 0.03)
-    while time.monotonic() < end:
-        check()  # while it is replaced
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+        os._exit(0)
+    try:
+        end = time.monotonic() + generator.uniform(0, 0.03)
+        while time.monotonic() < end:
+            check()  # while it is replaced
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     missing += not folder.exists()
     check()
     most_left = max(most_left, len(list(folder.parent.iterdir())) - folder.exists())

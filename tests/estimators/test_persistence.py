@@ -268,7 +268,7 @@ def test_estimators_of_others_are_loaded_if_their_types_are_trusted(data, tmp_pa
              "sklearn.preprocessing._function_transformer.FunctionTransformer", f"{__name__}.Third"]  # fmt: skip
     with pytest.raises(ValueError, match=r"model holds estimators that are not symloss's own") as refused:
         load(tmp_path / "model")
-    assert str(refused.value).endswith(f"load them with trusted={sorted(types)}")
+    assert str(refused.value).endswith(f"load them with trusted={sorted(types)}, or fit again")
     with pytest.raises(ValueError, match="are not symloss's own"):
         load(tmp_path / "model", trusted=types[1:])
     again = load(tmp_path / "model", trusted=types)

@@ -5,7 +5,6 @@ A file may have been changed by hand, or made to do harm: every number, every sh
 
 from __future__ import annotations
 
-from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -43,7 +42,7 @@ def check_record(record: Any) -> None:
     Traceback (most recent call last):
     ValueError: expected a number as slope, found 'steep'
     """
-    for name, kind in _hints(type(record)).items():
+    for name, kind in get_type_hints(type(record)).items():
         _check_field(getattr(record, name), name, kind, finite=not isinstance(record, _MAY_BE_NAN))
     if isinstance(record, Standardization):
         checked_numbers(record.scale, "scale", len(checked_numbers(record.mean, "mean")))
@@ -84,11 +83,6 @@ def check_loaded(estimator: BinaryClassifier) -> None:
         _check_scorer(estimator, width)
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def _check_field(value: Any, name: str, kind: Any, finite: bool) -> None:
     options = get_args(kind) if NoneType in get_args(kind) else (kind,)
     if value is None and NoneType in options:
@@ -117,7 +111,7 @@ def _width(estimator: BinaryClassifier) -> int:
         return count
     _expect(isinstance(estimator.encoding_, Encoding), "an encoding as encoding_", estimator.encoding_)
     _expect(names is not None, "feature_names_in_ beside an encoding", None)
-    unknown = {column.name for column in estimator.encoding_.columns} - set(names)
+    unknown = {column.name for column in estimator.encoding_.columns}.difference(() if names is None else names)
     _expect(not unknown, "an encoding of columns in feature_names_in_", sorted(unknown))
     return len(estimator.encoding_.features)
 

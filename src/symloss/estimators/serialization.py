@@ -139,6 +139,10 @@ class Writer:
         return key
 
     def _record(self, value: Any, where: str, name: str | None) -> Any:
+        try:
+            check_record(value)  # what could not be loaded is not written
+        except ValueError as error:
+            raise ValueError(f"cannot save {where}: {error}") from error
         name = getattr(value, "name", name)  # a member knows the name of its candidate
         parts = {key: getattr(value, key) for key in _fields(type(value))}
         # Fields that are None are left out, because older versions do not know all fields.
@@ -336,6 +340,8 @@ class Reader:
         # A row may be a little longer than its parameters, so that all rows begin at aligned addresses.
         if rows.ndim != 2 or not size <= rows.shape[1] < size + 16:
             raise ValueError(f"perceptrons {features}-{units}-1 do not have {rows.shape[-1]} parameters")
+        if rows.dtype != torch.float32:
+            raise ValueError(f"expected perceptrons of float32, found {rows.dtype}")
         none = Layers(torch.zeros(features + 1, units), torch.zeros(1, units), torch.zeros(1))
         return _with_state(PerceptronStack([none] * len(rows)), {"rows": rows})
 

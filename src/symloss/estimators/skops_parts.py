@@ -98,7 +98,7 @@ def check_trusted(folder: Path, parts: Mapping[str, bytes], trusted: Collection[
         raise DamagedFileError(
             f"{folder} holds estimators that are not symloss's own, or trees that an earlier version has saved (in "
             f"{', '.join(sorted(parts))}), and these could crash the process if they were made to: if you trust who "
-            f"wrote them, load them with trusted={sorted(types)}"
+            f"wrote them, load them with trusted={sorted(types)}, or fit again"
         )
 
 

@@ -64,6 +64,8 @@ def forest_from(parameters: dict[str, Any], arrays: dict[str, Any]) -> ExtraTree
     """
     forest = ExtraTreesRegressor(**parameters)
     forest._validate_params()
+    if forest.n_jobs == 0:
+        raise ValueError("expected a number of jobs other than 0, found 0")
     n_features = checked_count(arrays["n_features"], "n_features", _LARGEST)
     # A tree of the scikit-learn that is installed tells how it stores nodes.
     sample = ExtraTreesRegressor(1).fit(np.array([[0.0], [1.0]]), [0.0, 1.0])
@@ -159,7 +161,7 @@ def _tree_of(forest: ExtraTreesRegressor, nodes: NDArray[Any], values: NDArray[n
 def _joined(trees: Sequence[NDArray[Any]]) -> dict[str, Any]:
     """Return the numbers of nodes of trees, and the fields of all nodes, whole numbers in 32 bits where they fit."""
     nodes = np.concatenate(trees)
-    fields = {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names}
+    fields = {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names or ()}
     return {
         "sizes": np.array([len(tree) for tree in trees], np.int64),
         "nodes": {name: _narrow(field) for name, field in fields.items()},

@@ -65,12 +65,12 @@ def check_nodes(left: Any, right: Any, is_leaf: NDArray[np.bool_], feature: Any,
     parents = np.bincount(np.concatenate(children), minlength=len(node))
     if (parents[1:] != 1).any():
         raise ValueError("a tree points twice to the same node, or never")
-    return _depth(node, *children, ~is_leaf)
+    return _depth(children[0], children[1], ~is_leaf)
 
 
-def _depth(node: Any, left: Any, right: Any, is_inner: NDArray[np.bool_]) -> int:
+def _depth(left: Any, right: Any, is_inner: NDArray[np.bool_]) -> int:
     place = np.cumsum(is_inner) - 1  # of each inner node among the inner ones
-    level, depth = node[:1], 0
+    level, depth = np.zeros(1, np.intp), 0
     while len(inner := level[is_inner[level]]):
         level, depth = np.concatenate([left[place[inner]], right[place[inner]]]), depth + 1
     return depth
