@@ -106,7 +106,8 @@ def _width(estimator: BinaryClassifier) -> int:
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
         is_list = isinstance(names, np.ndarray) and names.shape == (count,) and names.dtype == object
-        _expect(is_list and all(isinstance(name, str) for name in names), f"{count} texts as feature_names_in_", names)
+        distinct = is_list and all(isinstance(name, str) for name in names) and len({*names}) == count
+        _expect(distinct, f"{count} texts as feature_names_in_", names)
     if estimator.encoding_ is None:
         return count
     _expect(isinstance(estimator.encoding_, Encoding), "an encoding as encoding_", estimator.encoding_)

@@ -229,7 +229,7 @@ def signed(contents: dict[str, Any]) -> str:
     Examples
     --------
     >>> json.loads(signed({"files": {}}))["checksum"][:8]
-    '56a8ec05'
+    'aae5a71d'
     """
     unsigned = {key: value for key, value in contents.items() if key != "checksum"}
     return json.dumps(unsigned | {"checksum": _checksum(unsigned)}, indent=1, allow_nan=False)

@@ -86,7 +86,7 @@ def check_trusted(folder: Path, parts: Mapping[str, bytes], trusted: Collection[
     >>> check_trusted(Path("model"), parts, ["sklearn.naive_bayes.GaussianNB"])
     >>> check_trusted(Path("model"), parts, [])
     Traceback (most recent call last):
-    symloss.estimators.model_files.DamagedFileError: model holds estimators that are not symloss's own ...
+    symloss.estimators.model_files.DamagedFileError: model holds estimators that are not symloss's own, ...
     """
     types: set[str] = set()
     for name, content in parts.items():
