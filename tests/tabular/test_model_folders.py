@@ -80,6 +80,7 @@ OF_MODEL = [
 ]  # fmt: skip
 OF_TABLE = [
     (lambda t: "[" * 100_000, "expected JSON, found too deep nesting"),
+    (lambda t: '["\\ud800"]', "expected JSON, found something else"),
     (lambda t: "[]", "expected what is known of a table, found []"),
     (lambda t: t["encoding"]["columns"][1].update(categories=[1, {}]), "expected a name, and texts as categories"),
     (lambda t: t["encoding"]["columns"][1].update(categories=["Oslo", "Oslo"]), "expected a name, and texts as"),

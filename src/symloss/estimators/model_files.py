@@ -206,7 +206,10 @@ def read_json(content: bytes, path: Path) -> Any:
     if len(content) > _LARGEST_TEXT:
         raise damaged(path, f"expected at most {_LARGEST_TEXT} bytes, found {len(content)}")
     try:
-        return json.loads(content.decode())
+        value = json.loads(content.decode())
+        if b"\\ud" in content.lower():  # half of a character can be read, and then not be written anywhere
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except (ValueError, RecursionError) as error:
         what = "too deep nesting" if isinstance(error, RecursionError) else f"something else ({error})"
         raise damaged(path, f"expected JSON, found {what}") from None
