@@ -164,7 +164,7 @@ from symloss.tabular import read_table
 assert len(table_1()) == 8
 Path("data.csv").write_text("x\\n1\\n")
 for function, arguments, needs in [
-    (sl.estimators.save, (ranker, "model"), 'saving a model needs skops and safetensors: pip install "symloss[save]"'),
+    (sl.estimators.save, (ranker, "model"), 'saving a model needs safetensors: pip install "symloss[save]"'),
     (read_table, ("data.csv",), 'tables need pandas: pip install "symloss[tables]"'),
     (figure_1, (), 'figures need matplotlib: pip install "symloss[report]"'),
     (render_page, ("Title", []), 'pages need jinja2 and plotly: pip install "symloss[report]"'),
@@ -239,8 +239,7 @@ assert (again.decision_function(drawn.data) == ranker.decision_function(drawn.da
 @pytest.mark.slow
 def test_saved_models_with_their_extra_alone(tmp_path):
     run_with(["save"], SAVED, tmp_path)
-    assert list((tmp_path / "model").glob("*.skops"))
-    needs = 'loading a model needs skops and safetensors: pip install "symloss[save]"'
+    needs = 'loading a model needs safetensors: pip install "symloss[save]"'
     run_with([], f"import symloss as sl; assert error(sl.estimators.load, 'model') == {needs!r}", tmp_path)
 
 
@@ -261,7 +260,7 @@ assert sl.from_two_sets(A, B)[0].shape == (40, 1)
 
 from pathlib import Path
 
-needs = 'saving a model needs skops and safetensors: pip install "symloss[save]"'
+needs = 'saving a model needs safetensors: pip install "symloss[save]"'
 assert error(fitted.model.save, Path("model")) == needs
 """
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from symloss.files import whole_file, whole_folder, write_whole
+from symloss import files
+from symloss.files import present, whole_file, whole_folder, write_whole
 
 TO_STDOUT = """
 from pathlib import Path
@@ -102,22 +103,80 @@ def test_nobody_reads_a_private_file_while_it_is_written(tmp_path):
         assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
 
 
-def test_an_interrupt_between_the_two_renames_loses_nothing(tmp_path, monkeypatch):
+@pytest.fixture(params=["exchange", "rename"])
+def folder(request, tmp_path, monkeypatch):
+    """A folder to be replaced, in one step or, as on systems that cannot do that, in two."""
+    if request.param == "rename":
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "a").write_text("old")
+    return folder
+
+
+def test_an_interrupt_loses_nothing(folder, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
     rename = Path.rename
-
-    def interrupted(self, target):
-        if self.name.endswith(".new"):
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", interrupted)
+    monkeypatch.setattr(Path, "rename", lambda self, to: interrupted() if self.suffix == ".new" else rename(self, to))
+    if files._exchange(folder, folder):
+        monkeypatch.setattr(files, "_exchange", interrupted)
     with pytest.raises(KeyboardInterrupt), whole_folder(folder) as new:
         (new / "a").write_text("new")
     assert (folder / "a").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [folder]
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_what_killed_processes_have_left_is_removed(folder):
+    left = [folder.with_name(f".model.0123456789a{k}.{state}") for k, state in enumerate(("new", "old"))]
+    others = [folder.with_name(name) for name in (".model.new", ".other.0123456789ab.new", "model.0123456789ab.new")]
+    for path in (*left, *others):
+        path.mkdir()
+    with whole_folder(folder) as new:
+        (new / "a").write_text("new")
+    assert (folder / "a").read_text() == "new"
+    assert {*folder.parent.iterdir()} == {folder, *others}
+
+
+def test_a_folder_that_another_process_is_writing_is_left_alone(folder):
+    with whole_folder(folder) as first:
+        (first / "a").write_text("first")
+        with whole_folder(folder) as second:
+            (second / "a").write_text("second")
+        assert (folder / "a").read_text() == "second"
+        assert (first / "a").read_text() == "first"
+    assert (folder / "a").read_text() == "first"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_folder_is_found_and_put_back_after_a_kill_between_two_renames(folder):
+    folder.rename(folder.with_name(".model.0123456789ab.old"))
+    assert (present(folder) / "a").read_text() == "old"
+    with pytest.raises(ZeroDivisionError), whole_folder(folder) as new:
+        fail_midway(new / "a")
+    assert (folder / "a").read_text() == "old"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_folder_that_is_replaced_keeps_its_permissions(folder):
+    folder.chmod(0o750)
+    with whole_folder(folder) as new:
+        assert stat.S_IMODE(new.stat().st_mode) == 0o700
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems may not be able to")
+def test_two_folders_change_places_in_one_step(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path in (one, other):
+        path.mkdir()
+        (path / path.name).write_text("")
+    assert files._exchange(one, other)
+    assert (one / "other").exists()
+    assert (other / "one").exists()
+    with pytest.raises(FileNotFoundError):
+        files._exchange(one, tmp_path / "nothing")
 
 
 def test_a_folder_is_no_file_to_write(tmp_path):

@@ -19,9 +19,9 @@ def require(extra: str, sentence: str, *packages: str) -> None:
 
     Examples
     --------
-    >>> require("save", "saving a model needs skops and safetensors", "no_such_package")
+    >>> require("save", "saving a model needs safetensors", "no_such_package")
     Traceback (most recent call last):
-    ImportError: saving a model needs skops and safetensors: pip install "symloss[save]"
+    ImportError: saving a model needs safetensors: pip install "symloss[save]"
     """
     for package in packages:
         try:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import re
 import secrets
 import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+_NEW, _OLD = ".new", ".old"
+_HOUR = 3600
 
 
 @contextmanager
@@ -91,9 +99,11 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder beside the target, and rename it to the target once everything is written.
+    """Yield a new folder beside the target, which takes the place of the target once everything is written.
 
-    If the target exists, it is removed: check first that this is allowed.
+    If the target exists, it is removed: check first that this is allowed. The two change places in one step where the
+    system can do that, so that a killed process leaves the old folder or the new one. What a killed process has left
+    beside the target is removed.
 
     Examples
     --------
@@ -106,15 +116,147 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    new, old = (folder.with_name(f".{secrets.token_hex(6)}.{state}") for state in ("new", "old"))
-    new.mkdir()
+    with _locked(folder.parent):  # so that no new folder is taken for one that was left
+        _recover(folder)
+        new = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}{_NEW}")
+        new.mkdir(mode=0o700 if folder.exists() else 0o777)  # nobody may read more than before
+        in_use = _lock(new, wait=True)
     try:
         yield new
         if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
+            new.chmod(stat.S_IMODE(folder.stat().st_mode))
+        _put(new, folder)
     finally:
-        if old.exists() and not folder.exists():  # an interrupt, or a failure, between the two
-            old.rename(folder)
-        for left in (new, old):
+        shutil.rmtree(new, ignore_errors=True)  # incomplete, or by now the old folder
+        _unlock(in_use)
+
+
+def present(folder: Path) -> Path:
+    """Return a folder, or where its content is while the folder is missing because a process was killed.
+
+    This can only happen where two folders cannot change places in one step.
+
+    Examples
+    --------
+    >>> present(Path("/no/such/folder"))
+    PosixPath('/no/such/folder')
+    """
+    if folder.exists():
+        return folder
+    left = _left_beside(folder.resolve(), _OLD)
+    return folder if folder.exists() or not left else left[-1]
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a file has a name that ``whole_file`` gives while it writes: a killed process may have left it.
+
+    Examples
+    --------
+    >>> is_temporary(".0123456789ab.html"), is_temporary("report.html")
+    (True, False)
+    """
+    return re.fullmatch(r"\.[0-9a-f]{12}(\.\w+)?", name) is not None
+
+
+def _put(new: Path, folder: Path) -> None:
+    """Let a new folder take the place of another; afterwards the other one is where the new one was, or removed."""
+    try:
+        new.rename(folder)
+        return  # nothing was there, or an empty folder
+    except OSError:
+        if not folder.is_dir():
+            raise
+    if _exchange(new, folder):
+        return
+    old = new.with_name(new.name.removesuffix(_NEW) + _OLD)
+    with _locked(folder.parent):
+        try:
+            if folder.exists():
+                folder.rename(old)
+            new.rename(folder)
+        except BaseException:  # an interrupt, too
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; return False if the system or its file system cannot do that."""
+    library: Any = ctypes.CDLL(None, use_errno=True) if sys.platform in ("linux", "darwin") else None
+    paths = os.fsencode(one), os.fsencode(other)
+    if sys.platform == "linux" and hasattr(library, "renameat2"):
+        here = -100  # AT_FDCWD
+        failed = library.renameat2(here, paths[0], here, paths[1], 2)  # RENAME_EXCHANGE
+    elif sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        failed = library.renamex_np(*paths, 2)  # RENAME_SWAP
+    else:
+        return False
+    if not failed:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM):
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+def _recover(folder: Path) -> None:
+    """Remove what killed processes have left beside a folder, after putting back the folder if it is missing."""
+    for left in _left_beside(folder, _OLD):
+        if not folder.exists():
+            left.rename(folder)
+    for left in (*_left_beside(folder, _NEW), *_left_beside(folder, _OLD)):
+        if _is_abandoned(left):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _left_beside(folder: Path, suffix: str) -> list[Path]:
+    ours = re.compile(re.escape(f".{folder.name}.") + "[0-9a-f]{12}" + re.escape(suffix))
+    try:
+        return sorted(path for path in folder.parent.iterdir() if ours.fullmatch(path.name))
+    except OSError:  # there is no such folder, or its names cannot be read
+        return []
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Return whether the process that wrote a folder has ended: its lock is gone, or without locks an hour is over."""
+    try:
+        descriptor = _lock(folder, wait=False)
+    except BlockingIOError:
+        return False
+    if descriptor is None:
+        return time.time() - folder.stat().st_mtime > _HOUR
+    os.close(descriptor)
+    return True
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = _lock(folder, wait=True)
+    try:
+        yield
+    finally:
+        _unlock(descriptor)
+
+
+def _lock(folder: Path, wait: bool) -> int | None:
+    """Lock a folder until it is unlocked or the process ends; return None where folders cannot be locked."""
+    try:
+        import fcntl  # not on every system
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
+        return None
+    return descriptor
+
+
+def _unlock(descriptor: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)

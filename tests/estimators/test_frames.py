@@ -28,6 +28,7 @@ from symloss.estimators import (
 )
 from symloss.estimators.encoding import Encoding
 from symloss.estimators.frames import has_only_numbers
+from symloss.estimators.model_files import signed
 from symloss.tabular import fit_table
 
 POOL = [
@@ -240,7 +241,7 @@ def test_saving_and_loading(frame, in_polars, y, estimator, tmp_path):
     stored = contents["estimator"]["estimator"]["fitted"]["encoding_"]["encoding"]
     assert stored["columns"][1] == {"name": "city", "categories": ["Bonn", "Oslo", "Rome", None]}
     stored["columns"][1]["name"] = 3
-    (tmp_path / "model" / "model.json").write_text(json.dumps(contents))
+    (tmp_path / "model" / "model.json").write_text(signed(contents))
     with pytest.raises(ValueError, match=r"model.json is damaged: .* is not a column"):
         load(tmp_path / "model")
 

@@ -279,7 +279,7 @@ def test_folders_that_are_no_models(folder, tmp_path):
     assert "is not of a model that symloss has saved" in error_of("predict", tmp_path, data)
     sl.estimators.save(sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1]), tmp_path / "plain")
     assert "holds an estimator without the columns of a table" in error_of("predict", tmp_path / "plain", data)
-    for name in ("table.json", "tensors.safetensors", "part0.skops"):
+    for name in ("table.json", "tensors.safetensors"):
         shutil.copytree(folder / "model", tmp_path / name)
         (tmp_path / name / name).write_text("{}")
         assert f"{name} is damaged" in error_of("predict", tmp_path / name, data)

@@ -72,7 +72,7 @@ def fit(
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
-    from symloss.estimators.persistence import check_replaceable
+    from symloss.estimators.model_files import check_replaceable
     from symloss.tabular.documents import add_documents, check_data_apart
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.page import About

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 Moments = NDArray[np.datetime64]
 
 ORIGIN = "2000-01-01"
+PARTS = ("year", "month", "weekday", "hour", f"days since {ORIGIN}")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"({'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
 # An offset from UTC is read over: what counts is the hour on the clock there.
@@ -183,11 +184,11 @@ def _varying(moments: Moments) -> tuple[str, ...]:
 def _parts(moments: Moments) -> dict[str, Array]:
     """Return the parts of moments by name; NaN where there is no date."""
     days, seconds = moments.astype("datetime64[D]"), moments.astype(np.int64)
-    parts = {
-        "year": moments.astype("datetime64[Y]").astype(np.int64) + 1970,
-        "month": moments.astype("datetime64[M]").astype(np.int64) % 12 + 1,
-        "weekday": (days.astype(np.int64) + 3) % 7,
-        "hour": seconds // 3600 % 24,
-        f"days since {ORIGIN}": (seconds - np.datetime64(ORIGIN, "s").astype(np.int64)) / 86400,
-    }
-    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in parts.items()}
+    parts = (
+        moments.astype("datetime64[Y]").astype(np.int64) + 1970,
+        moments.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+        (days.astype(np.int64) + 3) % 7,
+        seconds // 3600 % 24,
+        (seconds - np.datetime64(ORIGIN, "s").astype(np.int64)) / 86400,
+    )
+    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in zip(PARTS, parts, strict=True)}

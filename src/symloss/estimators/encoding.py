@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.dates import Dates
+from symloss.estimators.dates import PARTS, Dates
 from symloss.estimators.frames import Cells, cells_of
 from symloss.estimators.hashing import Hashed
 from symloss.estimators.written_numbers import WrittenNumbers
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 _FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
 _CODE = re.compile(r"0\d+")
 _CATEGORIES = 50
+_MOST_HASHED = 2**20  # features of all hashed columns together: a file could ask for any number
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 
 
@@ -97,8 +98,8 @@ class Column(NamedTuple):
     def from_json(cls, stored: dict[str, Any]) -> Column:
         """Return the column that ``to_json`` has turned into JSON; earlier versions knew no forms."""
         name, categories, form = stored["name"], stored["categories"], stored.get("form")
-        if not isinstance(name, str) or not (categories is None or isinstance(categories, (list, tuple))):
-            raise TypeError(f"{stored!r} is not a column")
+        if not isinstance(name, str) or not (categories is None or _are_categories(categories)):
+            raise ValueError(f"{str(stored)[:100]} is not a column: expected a name, and texts as categories")
         return cls(name, None if categories is None else tuple(categories), None if form is None else _form(form))
 
 
@@ -241,7 +242,13 @@ class Encoding(NamedTuple):
         >>> Encoding.from_json(encoding.to_json()) == encoding
         True
         """
-        columns = map(Column.from_json, stored["columns"])
+        columns = [Column.from_json(column) for column in stored["columns"]]
+        if len({column.name for column in columns}) < len(columns) or not columns:
+            raise ValueError("expected columns of different names in an encoding, found others")
+        hashed = sum(column.form.n_features for column in columns if isinstance(column.form, Hashed))
+        if hashed > _MOST_HASHED:
+            raise ValueError(f"expected at most {_MOST_HASHED} features of hashed columns, found more")
+        _check_names(columns, options=False)
         dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
         return cls(tuple(columns), dropped, int(stored.get("max_categories", _CATEGORIES)))
 
@@ -343,11 +350,25 @@ def _is_span(cells: Cells, found: Iterable[Any]) -> bool:
     return cells.kind in ("date", "object") and all(isinstance(value, spans) for value in found)
 
 
+def _are_categories(stored: Any) -> bool:
+    if not isinstance(stored, (list, tuple)) or not all(value is None or isinstance(value, str) for value in stored):
+        return False
+    return 0 < len(stored) == len({*stored})
+
+
 def _form(stored: dict[str, Any]) -> Form:
-    """Return the form that ``Column.to_json`` has turned into JSON."""
+    """Return the form that ``Column.to_json`` has turned into JSON; raise ValueError if it is none."""
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
-    form: Form = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
-    return form
+    form: Any = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
+    if isinstance(form, Dates):
+        known = 0 < len(form.parts) == len({*form.parts} & {*PARTS})
+    elif isinstance(form, WrittenNumbers):
+        known = form.decimal in (".", ",") and isinstance(form.mark, str)
+    else:
+        known = type(form.n_features) is int and form.n_features > 0 and type(form.distinct) is int
+    if not known:
+        raise ValueError(f"expected how a column of texts becomes features, found {str(stored)[:100]}")
+    return form  # type: ignore[no-any-return]
 
 
 def _numbers(cells: Cells) -> Array:

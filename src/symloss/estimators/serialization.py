@@ -1,10 +1,11 @@
-"""Turn estimators into JSON, tensors and scikit-learn objects, and back.
+"""Turn estimators into JSON and tensors, and back; what is not symloss's own becomes a part apart.
 
-A file cannot name code to run: whatever it holds is looked up in the tables of this module.
+A file cannot name code to run: whatever it holds is looked up in the tables of this module, and checked.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn import model_selection
+from sklearn.ensemble import ExtraTreesRegressor
 from torch import Tensor, nn
 
 from symloss.audit import Noise
@@ -20,9 +23,18 @@ from symloss.estimators.calibration import Calibration
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import ALL_FAMILIES
+from symloss.estimators.file_checks import check_loaded, check_record
+from symloss.estimators.file_values import checked_count, shown
 from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
 from symloss.estimators.standardization import Standardization
+from symloss.estimators.tree_arrays import (
+    boosting_arrays,
+    boosting_from,
+    forest_arrays,
+    forest_from,
+    is_plain_boosting,
+)
 from symloss.losses import get_loss, list_losses
 from symloss.metrics import Estimate
 from symloss.models import Layers, PerceptronStack
@@ -41,6 +53,13 @@ _RECORDS: dict[str, Callable[..., Any]] = {
 }
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
 _NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model
+_SPLITTERS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (model_selection.KFold, model_selection.StratifiedKFold, model_selection.ShuffleSplit,
+                 model_selection.StratifiedShuffleSplit, model_selection.RepeatedKFold,
+                 model_selection.RepeatedStratifiedKFold)
+}  # fmt: skip
+_LARGEST_TEXTS = 2**24  # bytes of an array of texts, all of the same length
 
 
 class Writer:
@@ -51,7 +70,7 @@ class Writer:
     tensors : dict of Tensor
         Arrays, and parameters of networks.
     parts : list of (where, object)
-        scikit-learn objects, and where each stands in the estimator.
+        Estimators that are not symloss's own, and where each stands in the estimator.
 
     Examples
     --------
@@ -120,6 +139,10 @@ class Writer:
         return key
 
     def _record(self, value: Any, where: str, name: str | None) -> Any:
+        try:
+            check_record(value)  # what could not be loaded is not written
+        except ValueError as error:
+            raise ValueError(f"cannot save {where}: {error}") from error
         name = getattr(value, "name", name)  # a member knows the name of its candidate
         parts = {key: getattr(value, key) for key in _fields(type(value))}
         # Fields that are None are left out, because older versions do not know all fields.
@@ -143,10 +166,26 @@ class Writer:
             return self._network(value, where)
         if isinstance(value, np.random.RandomState):
             return {"random_state": self.value(value.get_state(legacy=True), where)}
-        if type(value).__module__.startswith("sklearn."):
+        if type(value) in _SPLITTERS.values():
+            return {"splitter": {"class": type(value).__name__, "parameters": self._settings(value, where)}}
+        if type(value) is ExtraTreesRegressor and hasattr(value, "estimators_"):
+            return {"extra trees": self._trees(value, forest_arrays(value), where)}
+        if is_plain_boosting(value):
+            arrays = boosting_arrays(value) if hasattr(value, "classes_") else None
+            return {"boosting": self._trees(value, arrays, where)}
+        if hasattr(value, "get_params") or type(value).__module__.startswith("sklearn."):
             self.parts.append((where, value))
             return {"part": len(self.parts) - 1}
         raise _unsaved(where, f"{value!r} of type {type(value).__module__}.{type(value).__qualname__}")
+
+    def _trees(self, model: Any, arrays: dict[str, Any] | None, where: str) -> Any:
+        parameters = {key: self.value(value, f"{where}.{key}") for key, value in model.get_params(deep=False).items()}
+        return {"parameters": parameters, "arrays": self.value(arrays, where)}
+
+    def _settings(self, splitter: Any, where: str) -> Any:
+        """Return the parameters of a splitter; those that repeat another one keep some of them in a dict."""
+        held = vars(splitter) | getattr(splitter, "cvargs", {})
+        return {key: self.value(held[key], where) for key in inspect.signature(type(splitter)).parameters}
 
     def _network(self, network: nn.Module, where: str) -> Any:
         if isinstance(network, PerceptronStack):
@@ -170,7 +209,7 @@ class Reader:
     tensors : dict of Tensor
         Those of the ``Writer``.
     part : callable
-        ``part(k)`` returns the k-th scikit-learn object.
+        ``part(k)`` returns the k-th estimator that is not symloss's own.
     model : nn.Module, callable or dict of them, optional
         The network of the user's own, or a dict of networks by the names of their candidates.
 
@@ -195,6 +234,8 @@ class Reader:
             return [self.value(item) for item in stored]
         if not isinstance(stored, dict):
             return stored
+        if len(stored) != 1:
+            raise ValueError(f"expected one kind of value, found {len(stored)}: {shown(list(stored))}")
         ((kind, content),) = stored.items()
         if kind in _READERS:
             return _READERS[kind](self, content)
@@ -203,7 +244,9 @@ class Reader:
         raise ValueError(f"unknown kind of value {kind!r}")
 
     def _record(self, kind: str, content: dict[str, Any]) -> Any:
-        return _RECORDS[kind](**{key: self.value(part) for key, part in content.items()})
+        record = _RECORDS[kind](**{key: self.value(part) for key, part in content.items()})
+        check_record(record)
+        return record
 
     def _tuple(self, items: list[Any]) -> Any:
         return tuple(self.value(items))
@@ -216,14 +259,17 @@ class Reader:
 
     def _scalar(self, content: list[Any]) -> Any:
         dtype, value = content
-        return np.array(self.value(value), _plain_dtype(dtype))[()]
+        return np.array(self.value(value), _plain_dtype(dtype, [value]))[()]
 
     def _array(self, key: str) -> Any:
         return np.array(self._tensors[key].numpy())
 
     def _values(self, content: dict[str, Any]) -> Any:
         items = self.value(content["items"])
-        array = np.empty(len(items), object if content["dtype"] == "object" else _plain_dtype(content["dtype"]))
+        if not all(item is None or isinstance(item, (bool, int, float, str)) for item in items):
+            raise ValueError(f"expected numbers and texts in an array, found {shown(items)}")
+        dtype = content["dtype"]
+        array = np.empty(len(items), object if dtype == "object" else _plain_dtype(dtype, items))
         array[:] = items
         return array
 
@@ -231,9 +277,27 @@ class Reader:
         return Encoding.from_json(content)
 
     def _random_state(self, content: Any) -> Any:
+        name, key, position, has_gauss, gauss = self.value(content)
+        if name != "MT19937" or key.shape != (624,) or key.dtype != np.uint32:
+            raise ValueError(f"expected the 624 numbers of a random state, found {shown(key)}")
+        if type(position) is not int or not 0 <= position <= 624 or has_gauss not in (0, 1):
+            raise ValueError(f"expected a position from 0 to 624 in a random state, found {shown(position)}")
         state = np.random.RandomState()
-        state.set_state(self.value(content))
+        state.set_state((name, key, position, has_gauss, float(gauss)))
         return state
+
+    def _splitter(self, content: dict[str, Any]) -> Any:
+        return _SPLITTERS[content["class"]](**{key: self.value(part) for key, part in content["parameters"].items()})
+
+    def _forest(self, content: dict[str, Any]) -> Any:
+        return forest_from(*self._trees(content))
+
+    def _boosting(self, content: dict[str, Any]) -> Any:
+        return boosting_from(*self._trees(content))
+
+    def _trees(self, content: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        parameters = {key: self.value(value) for key, value in content["parameters"].items()}
+        return parameters, self.value(content["arrays"])
 
     def _loss(self, content: dict[str, Any]) -> Any:
         loss = get_loss(str(content["name"]), **self.value(content["parameters"]))
@@ -253,6 +317,7 @@ class Reader:
                 raise ValueError(f"{key!r} is no name of a fitted attribute")
             setattr(estimator, key, self.value(value))
         self._parameters = outer
+        check_loaded(estimator)
         return estimator
 
     def _own_network(self, name: str | None) -> Any:
@@ -269,17 +334,20 @@ class Reader:
         return model
 
     def _perceptrons(self, content: dict[str, Any]) -> Any:
-        rows, features, units = self._tensors[content["rows"]], content["features"], content["hidden_units"]
+        rows = self._tensors[content["rows"]]
+        features, units = (checked_count(content[key], key, 2**31) for key in ("features", "hidden_units"))
         size = (features + 2) * units + 1
         # A row may be a little longer than its parameters, so that all rows begin at aligned addresses.
         if rows.ndim != 2 or not size <= rows.shape[1] < size + 16:
             raise ValueError(f"perceptrons {features}-{units}-1 do not have {rows.shape[-1]} parameters")
+        if rows.dtype != torch.float32:
+            raise ValueError(f"expected perceptrons of float32, found {rows.dtype}")
         none = Layers(torch.zeros(features + 1, units), torch.zeros(1, units), torch.zeros(1))
         return _with_state(PerceptronStack([none] * len(rows)), {"rows": rows})
 
     def _own_networks(self, content: dict[str, Any]) -> Any:
         state = {key: self._tensors[tensor] for key, tensor in content["state"].items()}
-        count = content["count"]
+        count = checked_count(content["count"], "count", len(state))
 
         def build(n_features: int) -> nn.Module:
             return _with_state(build_networks(self._parameters.get("model"), n_features, 1, count, seed=0), state)
@@ -293,7 +361,9 @@ class Reader:
         device = str(self._parameters.get("device", "cpu"))
         if device.startswith("cuda") and torch.cuda.is_available():
             networks.to(device)  # where they were trained
-        return NetworkScores(networks, standardization)
+        scorer = NetworkScores(networks, standardization)
+        check_record(scorer)
+        return scorer
 
 
 class MissingModelError(ValueError):
@@ -316,6 +386,9 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "values": Reader._values,
     "encoding": Reader._encoding,
     "random_state": Reader._random_state,
+    "splitter": Reader._splitter,
+    "extra trees": Reader._forest,
+    "boosting": Reader._boosting,
     "loss": Reader._loss,
     "part": Reader._sklearn,
     "estimator": Reader._estimator,
@@ -335,9 +408,7 @@ def _is_fitted(name: str) -> bool:
 
 
 def _unsaved(where: str, what: str) -> ValueError:
-    return ValueError(
-        f"cannot save {where}: {what} can be stored neither as numbers and text nor as a scikit-learn part"
-    )
+    return ValueError(f"cannot save {where}: {what} can be stored neither as numbers and text nor as an estimator")
 
 
 def _loss(loss: Any, where: str) -> Any:
@@ -353,10 +424,13 @@ def _loss(loss: Any, where: str) -> Any:
     return {"loss": {"name": name, "is_class": kind is loss, "parameters": {"dict": parameters}}}
 
 
-def _plain_dtype(text: str) -> np.dtype[Any]:
-    dtype = np.dtype(text)
+def _plain_dtype(text: str, items: list[Any]) -> np.dtype[Any]:
+    """Return the type of an array of such items; a type of very long texts would take memory that no file has."""
+    dtype = np.dtype(text) if isinstance(text, str) else np.dtype(object)
     if dtype.kind not in "biufU":
-        raise ValueError(f"unknown type of numbers {text!r}")
+        raise ValueError(f"unknown type of numbers {shown(text)}")
+    if dtype.kind == "U" and len(items) * dtype.itemsize > _LARGEST_TEXTS:
+        raise ValueError(f"expected texts of at most {_LARGEST_TEXTS} bytes, found {len(items)} of type {shown(text)}")
     return dtype
 
 

@@ -25,10 +25,10 @@ def check_trees(model: Any) -> None:
     if hasattr(model, "tree_"):
         tree = model.tree_
         is_leaf = tree.children_left == -1
-        _check_nodes(tree.children_left, tree.children_right, is_leaf, tree.feature, model.n_features_in_)
+        check_nodes(tree.children_left, tree.children_right, is_leaf, tree.feature, model.n_features_in_)
     for predictor in (predictor for stage in getattr(model, "_predictors", ()) for predictor in stage):
         nodes = predictor.nodes
-        _check_nodes(nodes["left"], nodes["right"], nodes["is_leaf"] == 1, nodes["feature_idx"], model.n_features_in_)
+        check_nodes(nodes["left"], nodes["right"], nodes["is_leaf"] == 1, nodes["feature_idx"], model.n_features_in_)
         categorical = nodes["is_categorical"] == 1
         if (nodes["bitset_idx"][categorical] >= len(predictor.raw_left_cat_bitsets)).any():
             raise ValueError("a tree points outside itself")
@@ -45,10 +45,32 @@ def _estimators_among(values: Iterable[Any]) -> Iterator[Any]:
             yield from _estimators_among(value.values())
 
 
-def _check_nodes(left: Any, right: Any, is_leaf: NDArray[np.bool_], feature: Any, n_features: int) -> None:
-    """Check that the children of a node come after it, so that a path from the root ends in a leaf."""
+def check_nodes(left: Any, right: Any, is_leaf: NDArray[np.bool_], feature: Any, n_features: int) -> int:
+    """Return the depth of a tree; raise ValueError if it points outside itself, or to features that do not exist.
+
+    Children come after their parent, and every node but the root is the child of one: so each path ends in a leaf.
+
+    Examples
+    --------
+    >>> nodes = np.array([1, -1, -1]), np.array([2, -1, -1]), np.array([False, True, True]), np.array([0, -2, -2])
+    >>> check_nodes(*nodes, n_features=1)
+    1
+    """
     node = np.arange(len(is_leaf))
-    inside = [(node < child) & (child < len(node)) for child in (left.astype(np.int64), right.astype(np.int64))]
-    known = (feature >= 0) & (feature < n_features)
-    if not len(is_leaf) or not (is_leaf | (inside[0] & inside[1] & known)).all():
+    children = [child.astype(np.int64)[~is_leaf] for child in (left, right)]
+    inside = all(((node[~is_leaf] < child) & (child < len(node))).all() for child in children)
+    known = (feature[~is_leaf] >= 0) & (feature[~is_leaf] < n_features)
+    if not len(node) or not inside or not known.all():
         raise ValueError("a tree points outside itself")
+    parents = np.bincount(np.concatenate(children), minlength=len(node))
+    if (parents[1:] != 1).any():
+        raise ValueError("a tree points twice to the same node, or never")
+    return _depth(children[0], children[1], ~is_leaf)
+
+
+def _depth(left: Any, right: Any, is_inner: NDArray[np.bool_]) -> int:
+    place = np.cumsum(is_inner) - 1  # of each inner node among the inner ones
+    level, depth = np.zeros(1, np.intp), 0
+    while len(inner := level[is_inner[level]]):
+        level, depth = np.concatenate([left[place[inner]], right[place[inner]]]), depth + 1
+    return depth

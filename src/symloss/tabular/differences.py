@@ -64,8 +64,10 @@ class Profile(NamedTuple):
         >>> Profile.from_json({"columns": ["age"], "ranges": {"age": [30, 40]}})
         Profile(columns=('age',), ranges={'age': (30.0, 40.0)})
         """
-        ranges = {str(name): (float(low), float(high)) for name, (low, high) in stored["ranges"].items()}
-        return cls(tuple(map(str, stored["columns"])), ranges)
+        ranges = {name: (float(low), float(high)) for name, (low, high) in stored["ranges"].items()}
+        if not isinstance(stored["columns"], list) or not all(isinstance(name, str) for name in stored["columns"]):
+            raise ValueError("expected the names of columns in the profile, found something else")
+        return cls(tuple(stored["columns"]), ranges)
 
 
 @dataclass

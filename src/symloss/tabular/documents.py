@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symloss.estimators.encoding import as_text
-from symloss.estimators.persistence import add_files
+from symloss.estimators.model_files import add_files
 from symloss.files import whole_folder
 from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,8 +16,9 @@ from symloss.corruption import Contamination
 from symloss.estimators import AUCClassifier, AUCClassifierCV
 from symloss.estimators.calibration import clean_probabilities
 from symloss.estimators.encoding import Encoding, as_text
-from symloss.estimators.persistence import load as load_estimator
-from symloss.estimators.persistence import read_contents, read_file, save_with
+from symloss.estimators.file_values import shown
+from symloss.estimators.model_files import TABLE, damaged, read_json, read_model
+from symloss.estimators.persistence import estimator_of, save_with
 from symloss.tabular.differences import Profile
 from symloss.tabular.frames import as_pandas
 from symloss.tabular.given_labels import match_labels
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from symloss.metrics import Estimate
 
 Array = NDArray[np.float64]
-_TABLE = "table.json"
 BLOCK = 5000  # rows that are scored together: in a block of another size, products may round otherwise
 
 
@@ -210,29 +211,27 @@ class TableModel:
             table["profile"] = self.profile.to_json()
         if self.decimal is not None:
             table["decimal"] = self.decimal
-        save_with(self.estimator, folder, {_TABLE: json.dumps(table, indent=1).encode()})
+        save_with(self.estimator, folder, {TABLE: json.dumps(table, indent=1).encode()})
         return sorted(folder.iterdir())
 
     @classmethod
-    def load(cls, folder: str | Path) -> TableModel:
-        """Return the model that ``symloss fit`` or ``save`` has written into a folder."""
-        folder = Path(folder)
-        contents = read_contents(folder)
-        if _TABLE not in contents["files"]:
+    def load(cls, folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
+        """Return the model that ``symloss fit`` or ``save`` has written into a folder.
+
+        ``trusted`` are types of candidates that are not symloss's own, see ``symloss.estimators.load``.
+        """
+        stored = read_model(Path(folder))
+        path = stored.folder / TABLE
+        if TABLE not in stored.files:
             raise ValueError(f"{folder} holds an estimator without the columns of a table: symloss fit writes both")
+        estimator = estimator_of(stored, trusted=trusted)
+        table = read_json(stored.file(TABLE), path)
         try:
-            table = json.loads(read_file(folder, _TABLE, contents))
-            encoding = Encoding.from_json(table["encoding"])
-            negative, positive = table["labels"]
-            label = str(table["label"])
-            notes = tuple(str(note) for note in table.get("notes", ()))  # earlier versions wrote none
-            profile = Profile.from_json(table["profile"]) if "profile" in table else None  # earlier versions kept none
-            decimal = table.get("decimal")  # of a text file, since this version
-            if decimal not in (None, ".", ","):
-                raise TypeError(f"the decimal mark is {decimal!r}")
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{folder / _TABLE} is damaged: {error}") from None
-        return cls(load_estimator(folder), encoding, label, (negative, positive), notes, profile, decimal)
+            model = cls(estimator, *_of_table(table))
+            _check_features(model)
+        except Exception as error:  # values of wrong types lead to errors of many types
+            raise damaged(path, error) from error
+        return model
 
     def to_sklearn(self) -> Pipeline:
         """Return a fitted scikit-learn ``Pipeline`` of encoder and estimator, which takes a raw data frame.
@@ -289,10 +288,11 @@ class TableModel:
         return clean_probabilities(observed, self.estimator.share_labeled_positive_, *self.rates)
 
 
-def load(folder: str | Path) -> TableModel:
+def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     """Return the model that ``symloss fit``, or ``save`` of a ``TableModel``, has written into a folder.
 
-    Nothing in the folder can make this function run code, see ``symloss.estimators.load``.
+    Nothing in the folder can make this function run code. ``trusted`` are types of candidates that are not symloss's
+    own; see ``symloss.estimators.load`` for both.
 
     Examples
     --------
@@ -304,7 +304,40 @@ def load(folder: str | Path) -> TableModel:
     ...     sl.tabular.load(parent + "/model").predict(frame).labels[0]
     'no'
     """
-    return TableModel.load(folder)
+    return TableModel.load(folder, trusted)
+
+
+def _of_table(table: Any) -> tuple[Encoding, str, tuple[Any, Any], tuple[str, ...], Profile | None, str | None]:
+    """Return what ``table.json`` tells, after a check of all types; earlier versions wrote fewer keys."""
+    if not isinstance(table, dict):
+        raise ValueError(f"expected what is known of a table, found {shown(table)}")
+    labels, notes, decimal = table["labels"], table.get("notes", []), table.get("decimal")
+    if not isinstance(labels, list) or len(labels) != 2 or labels[0] == labels[1]:
+        raise ValueError(f"expected two labels, found {shown(labels)}")
+    for label in labels:
+        if not isinstance(label, (str, int, float)):
+            raise ValueError(f"expected a text or a number as label, found {shown(label)}")
+    if not isinstance(table["label"], str):
+        raise ValueError(f"expected the name of a column as label, found {shown(table['label'])}")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError(f"expected a list of sentences as notes, found {shown(notes)}")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"expected a point or a comma as decimal, found {shown(decimal)}")
+    profile = Profile.from_json(table["profile"]) if "profile" in table else None
+    encoding = Encoding.from_json(table["encoding"])
+    return encoding, table["label"], (labels[0], labels[1]), tuple(notes), profile, decimal
+
+
+def _check_features(model: TableModel) -> None:
+    """Raise ValueError unless the features that a table becomes are those that the estimator takes."""
+    features, names = model.encoding.features, getattr(model.estimator, "feature_names_in_", None)
+    count = model.estimator.n_features_in_
+    if len(features) != count or (names is not None and features != names.tolist()):
+        raise ValueError(f"expected the {count} features of the model, found {len(features)}: {shown(features)}")
+    measured = [feature for column in model.encoding.columns if column.is_measured for feature in column.features]
+    unknown = [] if model.profile is None else [name for name in measured if name not in model.profile.ranges]
+    if unknown:
+        raise ValueError(f"expected the range of every feature that is measured, found none of {shown(unknown)}")
 
 
 def _near(name: str, known: list[str]) -> list[str]:
