@@ -182,6 +182,7 @@ def test_importing_everything_changes_nothing_else():
 ORDER = [
     "extras",
     "files",
+    "naming",
     "tracing",
     "checking",
     "losses",

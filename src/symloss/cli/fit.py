@@ -33,7 +33,7 @@ from symloss.cli.terminal import new_console
 from symloss.cli.thresholds import CostFalseNegative, CostFalsePositive, Share, Threshold, TopK
 from symloss.extras import require
 
-_NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
+_NEEDED = ("pandas", "jinja2", "skops", "safetensors")
 
 
 def fit(
@@ -80,9 +80,9 @@ def fit(
 
     check_data_apart(data, out)
     check_replaceable(out)
-    require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
+    require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *_NEEDED)  # now, not after minutes
     fitted, frame, kept = fit_file(
-        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, risk=risk, positive=positive,
+        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, as_json, risk=risk, positive=positive,
         unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
         time_limit=time_limit, seed=seed,
     )  # fmt: skip

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from symloss.estimators.encoding import as_text
+from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.fitting import Progress, fit_table
-from symloss.tabular.frames import table_of
+from symloss.tabular.frames import labeled_table
 from symloss.tabular.model import TableModel
 
 
@@ -28,6 +29,10 @@ def fit(
     random_state: int = 0,
     n_jobs: int | None = 1,
     progress: Progress | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> TableModel:
     """Fit a model to a table as it is, with labels that may be corrupted: what ``symloss fit`` does and saves.
 
@@ -62,6 +67,9 @@ def fit(
         The seed of all random numbers, and how many fits run at a time.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` whenever a candidate has been fitted.
+    sep, decimal, encoding, sheet : optional
+        How a file is written, where that is not found: what separates values, ``"."`` or ``","`` before decimals,
+        the encoding of text, and the sheet of an Excel file by its name or number.
 
     Returns
     -------
@@ -80,7 +88,7 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
-    frame, notes, options = table_of(data, text=[label])
+    frame, notes, options = labeled_table(data, label, options=ReadOptions(sep, decimal, encoding, sheet))
     fitted = fit_table(
         frame,
         label,

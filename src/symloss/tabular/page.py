@@ -19,7 +19,7 @@ from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import Importance
 from symloss.tabular.labels import label_table, noise_in_words, percent, suspicious
 from symloss.tabular.pictures import TEMPLATES, Bar, noise_picture, roc_curves, roc_picture, scores_picture
-from symloss.tabular.summary import summary
+from symloss.tabular.summary import summary, untried_in_words
 from symloss.tabular.thresholds import choices
 
 if TYPE_CHECKING:
@@ -158,6 +158,11 @@ def _warnings(fitted: Fitted) -> list[str]:
     return [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)]
 
 
+def _untried(fitted: Fitted) -> list[str]:
+    found = summary(fitted)
+    return [untried_in_words(found)] if found["untried"] else []
+
+
 def _labels_of(fitted: Fitted) -> tuple[str, str]:
     negative, positive = map(shown, fitted.model.labels)
     return negative, positive
@@ -180,7 +185,7 @@ def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Seque
         "short.html.j2",
         fitted,
         found,
-        warnings=[*_warnings(fitted), *found.warnings],
+        warnings=[*_warnings(fitted), *found.warnings, *_untried(fitted)],
         suspicious=wrong,
         first_rows=worst["row"].head(min(3, named)).tolist(),
         best=importances[0] if importances and importances[0].fall > 0 else None,
@@ -267,8 +272,9 @@ def _made(fitted: Fitted, about: About) -> Section:
     made = summary(fitted)
     candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"]))
     html = _render(
-        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], score=made["score"], about=about
-    )
+        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], time_limit=made["time_limit"],
+        score=made["score"], about=about,
+    )  # fmt: skip
     return Section("made", "How this was made", html)
 
 

@@ -86,7 +86,7 @@ def predictions(
     3   d        yes
     """
     check_columns(keep, frame, "to keep")
-    predicted = model.predict(frame, threshold)
+    predicted = model.predict_frame(frame, threshold)
     table = predicted.table
     for place, name in enumerate(keep):
         if name in table.columns[place:]:
@@ -172,7 +172,7 @@ def scores_of_file(
     array([False,  True])
     """
     parts = read_chunks(data, rows, text=[*model.encoding.texts], options=options)
-    return np.concatenate([model.predict(frame).scores for frame in parts])
+    return np.concatenate([model.predict_frame(frame).scores for frame in parts])
 
 
 def prediction_notes(model: TableModel, counts: Counts) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
+from symloss.naming import named
 from symloss.tabular.dialect import (
     TO_BE_FOUND,
     Dialect,
@@ -288,5 +289,7 @@ def _idle(source: Source, options: ReadOptions) -> list[str]:
     others = ("sheet",) if source.kind == "CSV" else ("sep", "decimal", "encoding")
     others = ("sheet", *others) if source.kind == "Parquet" else others
     return [
-        f"--{name} has no meaning for a {source.kind} file" for name in others if getattr(options, name) is not None
+        f"{named(name)} has no meaning for a {source.kind} file"
+        for name in others
+        if getattr(options, name) is not None
     ]

@@ -56,6 +56,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
             if name not in untried
         ],
         "untried": untried,
+        "time_limit": estimator.time_limit,
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
@@ -65,8 +66,21 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     }
 
 
+def untried_in_words(found: dict[str, Any]) -> str:
+    """Return a sentence on the candidates that there was no time for, from a summary.
+
+    Examples
+    --------
+    >>> untried_in_words({"untried": ["trees"], "candidates": [{"name": "linear"}], "time_limit": 60.0})
+    'the time limit of 60 s left 1 of 2 candidates untried: with more time the model may be better'
+    """
+    untried, tried = len(found["untried"]), len(found["candidates"])
+    left = f"left {untried} of {tried + untried} candidates untried"
+    return f"the time limit of {found['time_limit']:g} s {left}: with more time the model may be better"
+
+
 def print_summary(fitted: Fitted, console: Console) -> None:
-    """Print the notes, a table of candidates, the best one first, and the scores of their average.
+    """Print a table of candidates, the best one first, and the scores of their average.
 
     Examples
     --------
@@ -75,8 +89,7 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     >>> from symloss.tabular import fit_table
     >>> frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
     >>> print_summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]), Console(width=100))
-    label y: '1' is positive (20 rows), the larger label; '0' is negative (20 rows)
-    40 rows, 1 columns as 1 features
+    candidate   AUC on noisy folds     s.d.   weight
     ...
     """
     from rich import box
@@ -84,8 +97,6 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     from rich.table import Table
 
     found = summary(fitted)
-    for note in found["notes"]:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("candidate", overflow="fold")
     for column in (f"{found['score']} on noisy folds", "s.d."):
@@ -96,7 +107,7 @@ def print_summary(fitted: Fitted, console: Console) -> None:
         table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
     console.print(table)
     if found["untried"]:
-        console.print(f"candidates that there was no time for: {len(found['untried'])}", highlight=False)
+        console.print(untried_in_words(found), highlight=False, soft_wrap=True)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
