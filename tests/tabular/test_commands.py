@@ -69,12 +69,11 @@ def test_fit_says_what_it_did(folder):
         "150 rows, 5 columns as 9 features",
         "one-hot encoded: plan (3 categories), city (3 categories)", "dropped: unit (constant)",
         "AUC on noisy folds", "trees, leaves of 20", "weight", "on the given labels, cross-validated: 0.",
-        "AUC on clean labels, estimated: ", "% interval", "threshold: ", "scores.png",
+        "AUC on clean labels, estimated: ", "% interval", "threshold: ", "report.html",
     ):  # fmt: skip
         assert line in text
     names = {path.name for path in (folder / "model").iterdir()}
-    assert {"model.json", "table.json", "tensors.safetensors", "scores.png"} <= names
-    assert (folder / "model" / "scores.png").read_bytes()[1:4] == b"PNG"
+    assert {"model.json", "table.json", "tensors.safetensors", "report.html", "labels.csv"} <= names
 
 
 def test_predict_is_what_the_estimator_says(folder, frame, tmp_path):

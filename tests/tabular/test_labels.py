@@ -197,17 +197,6 @@ def test_fit_writes_the_page_and_the_labels_and_its_folder_can_be_replaced(data,
     assert [column.name for column in model.encoding.columns] == ["x"]  # it has not learned from the identifier
 
 
-@pytest.mark.usefixtures("quick")
-def test_labels_that_matplotlib_would_read_as_formulas(data, tmp_path):
-    frame = data[0].head(100).assign(y=np.where(data[0]["y"].head(100) == "yes", "$10% - $20%", "$0 - $10%"))
-    frame.to_csv(tmp_path / "data.csv", index=False)
-    result = run("fit", tmp_path / "data.csv", "--label", "y", "--drop", "who", "--out", tmp_path / "model")
-    assert result.exit_code == 0, result.output
-    assert "warning" not in result.stderr
-    assert (tmp_path / "model" / "scores.png").exists()
-    assert "$10% - $20%" in (tmp_path / "model" / "report.html").read_text(encoding="utf-8")
-
-
 def test_no_number_is_given_where_the_noise_cannot_be_told():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.1, "yes", "no")})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -96,7 +97,7 @@ def fit(
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     print(f"to look at: {out / 'report.html'}")
-    print(f"to predict: symloss predict {out} DATA")
+    print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
 def predict(

@@ -1,6 +1,7 @@
 """Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded.
 
-Dates, numbers written for people, and columns with many texts have a form of their own, each in its own module.
+Dates, times of the day, numbers written for people, and columns with many texts have a form of their own, each in its
+own module.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 from symloss.estimators.dates import Dates
 from symloss.estimators.frames import Cells, cells_of
 from symloss.estimators.hashing import Hashed
+from symloss.estimators.times import TimesOfDay
 from symloss.estimators.written_numbers import WrittenNumbers
 from symloss.naming import named, place
 
 Array = NDArray[np.float64]
-_FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
+_FORMS = {"dates": Dates, "times": TimesOfDay, "written numbers": WrittenNumbers, "hashed": Hashed}
 _CODE = re.compile(r"0\d+")
 _CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
@@ -278,18 +280,27 @@ def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) 
         return Column(cells.name)
     if _is_span(cells, found):
         raise ValueError(
-            f"column {cells.name!r} holds times (such as {found[0]}): make numbers of them, such as hours"
+            f"column {cells.name!r} holds lengths of time (such as {found[0]}): make numbers of them, such as hours"
             f"{_or_drop(cells.name, options)}"
         )
     texts = list(dict.fromkeys(map(_stripped, found)))
     many = len(texts) > max_categories
-    form: Form | None = Dates.recognize(texts) or WrittenNumbers.recognize(texts, many)
+    form: Form | None = _recognized(texts, many)
     if form is None and many:
         _check_nearly_numbers(cells, texts, options)
         form = Hashed.of(texts)
     if form is not None:
         return Column(cells.name, form=form)
     return Column(cells.name, (*sorted(texts), *([None] if cells.missing.any() else [])))
+
+
+def _recognized(texts: list[str], many: bool) -> Form | None:
+    """Return the form of dates, times or numbers if all texts have it."""
+    dates = Dates.recognize(texts)
+    if dates is not None:
+        return dates
+    times = TimesOfDay.recognize(texts)
+    return times if times is not None else WrittenNumbers.recognize(texts, many)
 
 
 def _check_nearly_numbers(cells: Cells, texts: list[str], options: bool) -> None:
@@ -353,8 +364,8 @@ def _is_number(cells: Cells, found: Iterable[Any]) -> bool:
 
 
 def _is_span(cells: Cells, found: Iterable[Any]) -> bool:
-    """Return whether all values are times of the day, or lengths of time."""
-    spans = (datetime.time, datetime.timedelta, np.timedelta64)
+    """Return whether all values are lengths of time."""
+    spans = (datetime.timedelta, np.timedelta64)
     return cells.kind in ("date", "object") and all(isinstance(value, spans) for value in found)
 
 

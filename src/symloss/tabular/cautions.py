@@ -121,7 +121,8 @@ def _copy(name: str, value: float) -> str:
 
 
 def _numbered(names: list[str]) -> str:
-    return f"whole numbers, distinct in every row: {', '.join(names)}; {named('drop')} those that only number rows"
+    drop = named("drop", names[0])
+    return f"whole numbers, distinct in every row: {', '.join(names)}; leave out those that only number rows ({drop})"
 
 
 def _disagreeing(found: Disagreement, weight: Array) -> str:

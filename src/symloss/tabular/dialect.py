@@ -147,7 +147,7 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     if sep is None:
         sep, doubts = _find_separator(source.name, text)
     first, *rows = _sample(text, sep) or [[""]]
-    names = [name.strip("\ufeff") for name in first]
+    names = [name.strip("\ufeff").strip() for name in first]
     full = [row for row in rows if len(row) == len(first)]
     decimal, doubt = decimal_of(full, sep)
     if options.decimal is not None:

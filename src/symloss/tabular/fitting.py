@@ -129,6 +129,7 @@ def fit_table(
     used = weights > 0  # a row of weight 0 counts as no row
     if not (used[is_positive].any() and used[~is_positive].any()):
         raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
+    _check_two_rows(label, labels, is_positive[used])
     encoding = Encoding.fit(features[used], max_categories, rows=weights.sum())
     values = encoding.transform(features).values
     warnings = cautions(features[used], encoding, values[used], is_positive[used], weights[used])
@@ -175,6 +176,15 @@ def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
         clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
 
 
+def _check_two_rows(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_]) -> None:
+    for value, count in zip(labels, (int((~is_positive).sum()), int(is_positive.sum())), strict=True):
+        if count < 2:
+            raise ValueError(
+                f"column {label!r}, the label: only one row is labeled {as_text(value)!r}; two are needed, one to "
+                "learn from and one to judge by"
+            )
+
+
 def _weights(series: Series) -> Array:
     try:
         weights = np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -198,13 +208,12 @@ def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.boo
 
 def _spaces(frame: DataFrame, encoding: Encoding) -> Iterator[str]:
     """Yield notes on texts with spaces around them, which do not count."""
-    for name in encoding.texts:
+    for name in [column.name for column in encoding.columns if not column.is_measured]:
         texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
         spaced = [text for text in texts if text != text.strip()]
         if spaced:
-            taken = f"{spaced[0]!r} is taken for {spaced[0].strip()!r}"
             rows = int(frame[name].isin(spaced).sum())
-            yield f"{name}: {taken}, since spaces around texts do not count ({rows} rows)"
+            yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
 
 
 def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:

@@ -229,6 +229,8 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
         "decimal": dialect.decimal,
         "encoding": dialect.encoding.removesuffix("-sig"),  # pandas passes over the mark, faster than the decoder
         "skiprows": dialect.skip,
+        "header": 0,
+        "names": [name or f"Unnamed: {k}" for k, name in enumerate(dialect.names)],  # without spaces around them
         "dtype": dict.fromkeys(text, str),
         "skipinitialspace": True,
         "index_col": False,
