@@ -58,7 +58,11 @@ def test_rows_without_weight_come_last(data):
     found = label_table(fitted, frame)
     assert found["label_quality"].isna().tolist() == [False] * 90 + [True] * 10
     assert set(found["row"][90:]) == set(range(4, 101, 10))
+    assert (found["suggested_label"] == "").all()  # so few rows do not tell the noise
+    known = fit_table(frame, "y", drop=["who"], weight="times", candidates=LINEAR, pi=0.9, pi_prime=0.1)
+    found = label_table(known, frame)
     assert (found["given_label"][90:] == found["suggested_label"][90:]).all()
+    assert (found["given_label"] != found["suggested_label"]).tolist() == (found["label_quality"] < 0.5).tolist()
 
 
 def test_only_rows_that_were_fitted_are_listed(fitted, data):

@@ -115,7 +115,7 @@ def test_the_page_has_what_a_colleague_needs(page):
 
 def test_the_most_suspicious_labels_come_with_their_rows():
     frame, wrong = noisy()
-    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR)
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=LINEAR, pi=0.79, pi_prime=0.1)
     found = Structure(fit_page(fitted, frame, column_importance(fitted, frame), About("data.csv", ids=["who"])))
     rows = re.findall(r"\n\s*(\d+)\s*\n\s*(\d{4})\s*\n\s*(yes|no)\s*\n\s*(yes|no|the same)\s*\n", found.text)
     assert len(rows) == 20
@@ -403,7 +403,7 @@ def test_rows_without_a_label_are_unlabeled(rates, distance):
     labeled = (frame["y"] == "yes").to_numpy()[found["row"] - 1]
     assert (found["given_label"] == np.where(labeled, "yes", "")).all()
     assert not labeled[: (~labeled).sum()].any()
-    assert (found["suggested_label"][labeled] == "yes").all()
+    assert (found["suggested_label"][labeled] == ("" if fitted.model.rates is None else "yes")).all()
     assert set(found["suggested_label"][~labeled]) <= {"", "yes"}
     for page in (
         fit_page(fitted, frame, [Importance("x", 0.3, 0.1)], About("d")),
@@ -419,9 +419,12 @@ def test_rows_without_a_label_are_unlabeled(rates, distance):
 def test_candidates_that_there_was_no_time_for_are_on_the_page():
     frame, _ = noisy(100)
     both = [*LINEAR, ("<late>", sl.AUCClassifier("logistic"))]
-    fitted = fit_table(frame, "churn", drop=["who"], candidates=both)
+    fitted = fit_table(frame, "churn", drop=["who"], candidates=both, time_limit=100.0)
+    assert "The fit had a time limit of 100 s" in text_of(audit_page(fitted, frame, About("data.csv")))
     assert "not tried" not in text_of(audit_page(fitted, frame, About("data.csv")))
     results = fitted.model.estimator.cv_results_
     for name in ("mean_test_score", "std_test_score"):  # as after a time limit
         results[name] = np.where([False, True], np.nan, results[name])
-    assert "<late> not tried: there was no time" in text_of(audit_page(fitted, frame, About("data.csv")))
+    text = text_of(audit_page(fitted, frame, About("data.csv")))
+    assert "<late> not tried: there was no time" in text
+    assert "Warning: the time limit of 100 s left 1 of 2 candidates untried: with more time the model may be" in text

@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.naming import as_options
 from symloss.tabular import fitting
 from symloss.tabular.dialect import Dialect, ReadOptions, find_dialect, records
 from symloss.tabular.files import read, read_chunks, read_table
@@ -35,6 +36,12 @@ PLAIN = {"a": [1, 2], "b": ["x", "y"]}
 CSV = b"a,b\n1,x\n2,y\n"
 GERMAN = "größe;ß\n1,5;ä\n2,25;ö\n"
 GERMAN_TABLE = {"größe": [1.5, 2.25], "ß": ["ä", "ö"]}
+
+
+@pytest.fixture(autouse=True)
+def _as_a_command():
+    with as_options():
+        yield
 
 
 def zipped(files, method=zipfile.ZIP_DEFLATED):
