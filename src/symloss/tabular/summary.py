@@ -10,7 +10,7 @@ import numpy as np
 from symloss.estimators import AUCClassifierCV
 from symloss.estimators.encoding import as_text
 from symloss.tabular.cautions import MARK
-from symloss.tabular.findings import findings
+from symloss.tabular.findings import Findings, findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.labels import noise_in_words
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def summary(fitted: Fitted) -> dict[str, Any]:
+def summary(fitted: Fitted, found: Findings | None = None) -> dict[str, Any]:
     """Return the candidates with their scores on the labels given, their weights, and the scores of the average.
+
+    ``found`` is what ``findings`` returned, if it is at hand.
 
     Examples
     --------
@@ -48,10 +50,11 @@ def summary(fitted: Fitted) -> dict[str, Any]:
                 "name": name,
                 "mean": float(mean),
                 "sd": float(sd),
+                "rows": int(rows),
                 "weight": members[name].weight if name in members else 0.0,
             }
-            for name, mean, sd in zip(
-                results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
+            for name, mean, sd, rows in zip(
+                *(results[key] for key in ("candidate", "mean_test_score", "std_test_score", "points")), strict=True
             )
             if name not in untried
         ],
@@ -60,23 +63,37 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
-        "noise": asdict(findings(fitted).noise),
+        "noise": asdict((found or findings(fitted)).noise),
         "notes": fitted.notes,
         "warnings": [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)],
     }
 
 
-def untried_in_words(found: dict[str, Any]) -> str:
-    """Return a sentence on the candidates that there was no time for, from a summary.
+def lack_of_time(found: dict[str, Any]) -> list[str]:
+    """Return a sentence, or none, on the candidates of a summary that there was no time for.
 
     Examples
     --------
-    >>> untried_in_words({"untried": ["trees"], "candidates": [{"name": "linear"}], "time_limit": 60.0})
-    'the time limit of 60 s left 1 of 2 candidates untried: with more time the model may be better'
+    >>> tried = [
+    ...     {"name": "linear", "mean": 0.7, "rows": 200_000, "weight": 1.0},
+    ...     {"name": "boosting", "mean": 0.8, "rows": 3000, "weight": 0.0},
+    ... ]
+    >>> lack_of_time({"untried": ["trees"], "candidates": tried, "time_limit": 60.0})
+    ['the time limit of 60 s left 1 of 3 candidates untried: with more time the model may be better']
+    >>> lack_of_time({"untried": [], "candidates": tried, "time_limit": 60.0})
+    ["the time limit of 60 s left no time to fit 'boosting' to all rows, which was better on 3,000 of them: with more
+      time the model may be better"]
     """
-    untried, tried = len(found["untried"]), len(found["candidates"])
-    left = f"left {untried} of {tried + untried} candidates untried"
-    return f"the time limit of {found['time_limit']:g} s {left}: with more time the model may be better"
+    tried, untried, limit = found["candidates"], len(found["untried"]), found["time_limit"]
+    best = max(tried, key=lambda each: each["mean"])
+    chosen = max(tried, key=lambda each: each["weight"])
+    if untried:
+        left = f"{untried} of {len(tried) + untried} candidates untried"
+    elif limit is not None and best["rows"] < chosen["rows"]:
+        left = f"no time to fit {best['name']!r} to all rows, which was better on {best['rows']:,} of them"
+    else:
+        return []
+    return [f"the time limit of {limit:g} s left {left}: with more time the model may be better"]
 
 
 def print_summary(fitted: Fitted, console: Console) -> None:
@@ -96,18 +113,22 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    found = summary(fitted)
+    told = findings(fitted)
+    found = summary(fitted, told)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("candidate", overflow="fold")
     for column in (f"{found['score']} on noisy folds", "s.d."):
         table.add_column(column, justify="right")
-    table.add_column("weight", justify="right")
+    in_parts = len({candidate["rows"] for candidate in found["candidates"]}) > 1
+    for column in ("rows",) * in_parts + ("weight",):
+        table.add_column(column, justify="right")
     for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
         weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
-        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
+        rows = (f"{candidate['rows']:,}",) * in_parts
+        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", *rows, weight)
     console.print(table)
-    if found["untried"]:
-        console.print(untried_in_words(found), highlight=False, soft_wrap=True)
+    for sentence in lack_of_time(found):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
@@ -115,6 +136,6 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     if clean is not None:
         lines.append(f"{found['score']} on clean labels, estimated: {clean}")
     lines.append(f"threshold: {found['threshold']:.4g}, already subtracted from scores: above 0 is positive")
-    lines += noise_in_words(findings(fitted), (as_text(found["negative"]), as_text(found["positive"])))[:1]
+    lines += noise_in_words(told, (as_text(found["negative"]), as_text(found["positive"])))[:1]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
