@@ -98,7 +98,7 @@ def visit_once(browser):
 
 @pytest.fixture(scope="session")
 def axe():
-    """Check a page's accessibility with axe-core, whose axe.min.js SYMLOSS_AXE names; return what is serious, or all."""
+    """Check a page with axe-core, whose axe.min.js SYMLOSS_AXE names; return what is serious, or every fault."""
     if not os.environ.get("SYMLOSS_AXE"):
         pytest.skip("SYMLOSS_AXE does not name a file axe.min.js (npm's axe-core)")
     script = Path(os.environ["SYMLOSS_AXE"]).read_text(encoding="utf-8")

@@ -257,6 +257,15 @@ def test_bad_input_to_fit(folder, tmp_path, arguments, message):
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize("command", ["fit", "audit"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(folder, command, monkeypatch):
+    monkeypatch.setattr("symloss.tabular.fit_table", pytest.fail)
+    out = folder / "data.csv" / "model"
+    assert f"{out} cannot be written: Not a directory" in error_of(
+        command, folder / "data.csv", "--label", "churn", "--out", out
+    )
+
+
 def test_fit_refuses_before_the_fit_to_overwrite_what_is_no_model(folder, tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     message = error_of("fit", folder / "data.csv", "--label", "churn", "--drop", "who", "--out", tmp_path)

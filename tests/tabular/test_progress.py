@@ -74,7 +74,7 @@ def test_the_command_line_prints_lines_and_takes_a_time_limit(tmp_path, monkeypa
     assert "nan" not in result.stdout
     result = CliRunner().invoke(app, [*arguments, "--time-limit", "-1"])
     assert result.exit_code == 2
-    assert "time_limit must be a number of seconds above 0" in result.stderr
+    assert "--time-limit must be a number of seconds above 0, got -1" in result.stderr
 
 
 def test_candidates_that_there_was_no_time_for_are_named():

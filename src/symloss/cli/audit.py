@@ -60,13 +60,20 @@ def audit(
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
     from symloss.estimators.encoding import as_text
-    from symloss.tabular.documents import check_audit_folder, check_data_apart, noise_summary, write_audit
+    from symloss.tabular.documents import (
+        check_audit_folder,
+        check_data_apart,
+        check_writable,
+        noise_summary,
+        write_audit,
+    )
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.labels import label_table
     from symloss.tabular.page import About
 
     check_data_apart(data, out)
     check_audit_folder(out)
+    check_writable(out)
     require("all", "symloss audit needs pandas", "pandas")
     fitted, frame, kept = fit_file(
         data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, as_json, positive=positive,

@@ -74,13 +74,14 @@ def fit(
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.persistence import check_replaceable
-    from symloss.tabular.documents import add_documents, check_data_apart
+    from symloss.tabular.documents import add_documents, check_data_apart, check_writable
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
     check_data_apart(data, out)
     check_replaceable(out)
+    check_writable(out)
     require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *_NEEDED)  # now, not after minutes
     fitted, frame, kept = fit_file(
         data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, as_json, risk=risk, positive=positive,

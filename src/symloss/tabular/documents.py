@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -121,6 +122,23 @@ def check_data_apart(data: Path, folder: Path) -> None:
     """
     if folder.resolve() in data.resolve().parents:
         raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
+
+
+def check_writable(folder: Path) -> None:
+    """Raise ValueError if a folder cannot be written, before anything is fitted for it.
+
+    Examples
+    --------
+    >>> check_writable(Path(__file__) / "model")
+    Traceback (most recent call last):
+    ValueError: ...model cannot be written: ...
+    """
+    parent = next(above for above in folder.absolute().parents if above.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be written: {error.strerror} ({parent})") from None
 
 
 def noise_summary(fitted: Fitted) -> dict[str, Any]:

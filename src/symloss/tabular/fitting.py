@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
-from symloss.naming import place
+from symloss.naming import named, place
 from symloss.tabular.cautions import MARK, cautions
 from symloss.tabular.differences import Profile
 from symloss.tabular.files import check_columns
@@ -116,7 +116,7 @@ def fit_table(
     >>> fitted.notes[0]
     "label y: 'yes' is positive (20 rows), the larger label; 'no' is negative (20 rows)"
     """
-    _check_options(risk, pi, pi_prime)
+    _check_options(risk, pi, pi_prime, time_limit)
     check_columns([label], frame, "the label")
     check_columns(drop, frame, "to drop")
     check_columns([weight] if weight else [], frame, "the weight")
@@ -167,9 +167,11 @@ def _fit(estimator: Any, encoding: Encoding, values: Array, positive: NDArray[np
     estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
 
 
-def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
+def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_limit: float | None) -> None:
     if risk not in ESTIMATORS:
         raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"{named('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
     if (pi is None) != (pi_prime is None):
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:
