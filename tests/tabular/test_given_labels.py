@@ -10,6 +10,9 @@ import symloss as sl
 from symloss.tabular import fit_table
 from symloss.tabular.given_labels import match_labels, read_labels
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
+
 LINEAR = [("linear", sl.AUCClassifier())]
 
 

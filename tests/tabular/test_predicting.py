@@ -13,6 +13,9 @@ from symloss.tabular import predicting
 from symloss.tabular.model import BLOCK, TableModel
 from symloss.tabular.predicting import predict_file
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
+
 ROWS = 2 * BLOCK + 77
 
 

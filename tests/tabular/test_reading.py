@@ -31,6 +31,9 @@ from symloss.tabular.numerals import mark_of
 from symloss.tabular.rows import rows_are_even
 from symloss.tabular.sources import Source, open_source
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
+
 NAN = float("nan")
 PLAIN = {"a": [1, 2], "b": ["x", "y"]}
 CSV = b"a,b\n1,x\n2,y\n"

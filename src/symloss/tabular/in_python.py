@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from symloss.estimators.encoding import as_text
+from symloss.tabular.cautions import MARK
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.fitting import Progress, fit_table
 from symloss.tabular.frames import labeled_table
@@ -74,13 +76,14 @@ def fit(
     Returns
     -------
     TableModel
-        The model, with ``predict``, ``score``, ``notes`` and ``save``.
+        The model, with ``predict``, ``score``, ``notes`` and ``save``. What a colleague would point out in the table,
+        such as a column that copies the label, is a warning.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd, symloss as sl
     >>> generator = np.random.default_rng(0)
-    >>> frame = pd.DataFrame({"age": generator.integers(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
+    >>> frame = pd.DataFrame({"age": generator.uniform(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
     >>> frame["churn"] = np.where((frame["age"] > 50) ^ (generator.random(200) < 0.2), "yes", "no")
     >>> model = fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
     >>> model.predict(pd.DataFrame({"plan": ["a", "b"], "age": [20, 75]})).labels
@@ -108,5 +111,8 @@ def fit(
         notes=notes,
         decimal=options.decimal,
     )
+    for note in fitted.notes:
+        if note.startswith(MARK):
+            warnings.warn(note.removeprefix(MARK), stacklevel=2)
     model: TableModel = fitted.model
     return model

@@ -113,7 +113,7 @@ class TableModel:
     --------
     >>> import pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0] * 5, "churn": ["no", "no", "yes", "yes"] * 5})
-    >>> model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> model
     <TableModel: churn, 'yes' or 'no', from 1 column; AUC on the labels given 1.000, cross-validated>
     >>> model.predict(pd.DataFrame({"age": [25, 55]})).labels
@@ -326,7 +326,7 @@ def load(folder: str | Path) -> TableModel:
     --------
     >>> import tempfile, pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
-    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     _ = model.save(parent + "/model")
     ...     sl.tabular.load(parent + "/model").predict(frame).labels[0]
