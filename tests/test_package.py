@@ -33,7 +33,7 @@ LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional"
 # What the command line is made of.
 APPLICATION = ["symloss.files", "symloss.drawing", "symloss.tabular.files", "symloss.tabular.writing",
                "symloss.tabular.frames", "symloss.tabular.fitting", "symloss.tabular.predicting",
-               "symloss.tabular.exporting", "symloss.tabular.figures", "symloss.tabular.summary",
+               "symloss.tabular.exporting", "symloss.tabular.summary",
                "symloss.paper.training",
                "symloss.paper.convolutional", "symloss.paper.tables", "symloss.paper.figures",
                "symloss.paper.published", "symloss.paper.results", "symloss.paper.boldface",
@@ -182,6 +182,7 @@ def test_importing_everything_changes_nothing_else():
 ORDER = [
     "extras",
     "files",
+    "naming",
     "threads",
     "tracing",
     "checking",

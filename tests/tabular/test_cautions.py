@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symloss as sl
+from symloss.naming import as_options
 from symloss.tabular import Encoding, fit_table
 from symloss.tabular.cautions import MARK, cautions, disagreement
 from symloss.tabular.summary import summary
@@ -56,7 +57,8 @@ def copies(positive):
 @pytest.mark.parametrize("name", sorted(copies(np.array([True, False]))))
 def test_a_column_that_copies_the_label(name):
     frame, positive = table()
-    found = of(frame.assign(**{name: copies(positive)[name]}), positive)
+    with as_options():
+        found = of(frame.assign(**{name: copies(positive)[name]}), positive)
     assert len(found) == 1
     assert found[0].startswith(f"column '{name}' alone tells the label (AUC ")
     assert f"(--drop {shlex.quote(name)})" in found[0]
@@ -73,10 +75,13 @@ def test_whole_numbers_that_only_number_rows():
     frame, positive = table()
     order = np.random.default_rng(3).permutation(300)
     found = of(frame.assign(row=order), positive)
-    assert found == ["whole numbers, distinct in every row: row; --drop those that only number rows"]
+    assert found == ["whole numbers, distinct in every row: row; leave out those that only number rows (drop='row')"]
     assert of(frame.assign(row=frame["age"].rank().astype(int)), positive) == []  # it tells something
     assert of(frame.assign(row=order * 1.5), positive) == []
     assert of(frame[:99].assign(row=order[:99]), positive[:99]) == []
+    ten = of(frame[:12].assign(row=np.arange(12)), np.arange(12) > 5)  # they count the rows, and tell the label
+    assert [warning for warning in ten if "leave out those that only number rows (drop='row')" in warning]
+    assert not any("number rows" in warning for warning in of(frame[:12].assign(row=order[:12]), positive[:12]))
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,6 @@ def test_the_profile_is_saved_and_a_model_without_it_is_read(fitted, tmp_path):
     assert "warning: column 'age' is far outside the range of the fit in 120 of 120 rows" in notes
     earlier = TableModel(again.estimator, again.encoding, again.label, again.labels)
     assert sentences(earlier, new) == ["column 'city' has a category that the fit has not seen in 120 of 120 rows"]
-    np.testing.assert_array_equal(earlier.predict(new).scores, again.predict(new).scores)
+    np.testing.assert_array_equal(earlier.predict_frame(new).scores, again.predict_frame(new).scores)
     stored = json.loads(json.dumps(again.profile.to_json()))
     assert Profile.from_json(stored) == again.profile

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symloss.estimators.encoding import Column
+from symloss.naming import as_options
 from symloss.tabular import Encoding
 
 FRAME = pd.DataFrame(
@@ -75,17 +77,16 @@ def test_numbers_of_every_type():
     assert encoding.features == list(frame.columns)
     np.testing.assert_array_equal(encoding.transform(frame).values, [[1.5, 1, 1, 1, 1], [np.nan] * 4 + [2]])
     text = frame.assign(small=["3", "x"])
-    with pytest.raises(ValueError, match="column 'small' must hold numbers, got 'x' in 1 rows"):
+    with pytest.raises(ValueError, match="column 'small' must hold numbers, got 'x' in index 1"):
         encoding.transform(text)
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([datetime.timedelta(1), datetime.timedelta(2)], r"column 'x' holds dates .*--drop x"),
-        ([datetime.time(1), datetime.time(2)], "holds dates"),
+        ([datetime.timedelta(1), datetime.timedelta(2)], r"column 'x' holds lengths of time .* with drop='x'"),
         ([[1], [2]], "column 'x' holds lists, not numbers or text"),
-        ([1.0, np.inf], "column 'x' holds 1 infinite values"),
+        ([1.0, np.inf], "column 'x' holds infinite values in index 1: leave missing values empty, or drop the column"),
         ([5, 5], r"no column is left to learn from: dropped x \(constant\)"),
     ],
 )
@@ -96,12 +97,47 @@ def test_what_is_refused(column, message):
 
 def test_columns_are_refused_all_at_once():
     numbers = [*map(str, range(59)), "x9"]
-    frame = pd.DataFrame({"nearly": numbers, "far": [np.inf] * 60, "age": range(60), "span": [datetime.time(1)] * 60})
-    frame.loc[0, ["far", "span"]] = [0.0, datetime.time(2)]
-    with pytest.raises(ValueError, match="column 'nearly' holds numbers except 'x9': leave missing values empty") as e:
+    frame = pd.DataFrame(
+        {"nearly": numbers, "far": [np.inf] * 60, "age": range(60), "span": [datetime.timedelta(1)] * 60}
+    )
+    frame.loc[0, ["far", "span"]] = [0.0, datetime.timedelta(2)]
+    with as_options(), pytest.raises(ValueError, match="column 'nearly' holds numbers except 'x9' in row 60: ") as e:
         Encoding.fit(frame)
-    assert "column 'far' holds 59 infinite values; column 'span' holds dates" in str(e.value)
-    assert Encoding.fit(frame[["nearly"]], max_categories=60).categorical == {"nearly": 60}
+    assert "column 'far' holds infinite values in 59 rows, the first of them row 2: leave" in str(e.value)
+    assert "column 'span' holds lengths of time" in str(e.value)
+    assert Encoding.fit(pd.concat([frame[["nearly"]]] * 2), max_categories=60).categorical == {"nearly": 60}
+
+
+def test_spaces_around_texts_do_not_count():
+    encoding = Encoding.fit(pd.DataFrame({"city": ["Oslo ", "Oslo", " Rome", None]}))
+    assert encoding.features == ["city=Oslo", "city=Rome", "city is missing"]
+    values, unseen = encoding.transform(pd.DataFrame({"city": ["Oslo", "Rome  ", "Ro me"]}))
+    assert values.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert unseen == {"city": 1}
+    earlier = Encoding((Column("city", ("Oslo", "Oslo ")),), {})  # earlier versions kept them apart
+    assert earlier.transform(pd.DataFrame({"city": ["Oslo ", "Oslo", " Oslo"]})).values.tolist() == [
+        [0, 1], [1, 0], [1, 0]]  # fmt: skip
+    many = [f"{k % 70} a" for k in range(140)]
+    hashed = Encoding.fit(pd.DataFrame({"code": many}))
+    spaced = pd.DataFrame({"code": [f" {text} " for text in many]})
+    np.testing.assert_array_equal(
+        hashed.transform(spaced).values, hashed.transform(pd.DataFrame({"code": many})).values
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [["13:45", "9:05", None], [datetime.time(13, 45), datetime.time(9, 5), None], ["1:45 PM", "9:05 am", None]],
+)
+def test_times_of_the_day_become_hours(written):
+    encoding = Encoding.fit(pd.DataFrame({"at": written}))
+    again = Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    assert again.features == ["at: hour"]
+    np.testing.assert_allclose(again.transform(pd.DataFrame({"at": written})).values[:, 0], [13.75, 9 + 1 / 12, np.nan])
+    with pytest.raises(
+        ValueError, match="column 'at' must hold times of the day, as in the fit, got '24:00' in index 1"
+    ):
+        again.transform(pd.DataFrame({"at": ["12:00", "24:00"]}))
 
 
 def test_a_column_that_names_rows_is_dropped():
@@ -109,7 +145,9 @@ def test_a_column_that_names_rows_is_dropped():
     encoding = Encoding.fit(frame)
     assert encoding.dropped == {"who": "it names rows: 60 distinct texts"}
     assert encoding.features == ["age"]
-    assert Encoding.fit(frame, max_categories=60).categorical == {"who": 60}
+    assert Encoding.fit(frame, max_categories=60) == encoding._replace(max_categories=60)
+    assert Encoding.fit(frame[:10]).dropped == {"who": "it names rows: 10 distinct texts"}
+    assert Encoding.fit(frame[:9]).categorical == {"who": 9}  # which may be chance
     repeated = Encoding.fit(pd.concat([frame] * 2))
     assert repeated.dropped == {}
     assert Encoding.fit(frame, rows=120.0) == repeated
@@ -140,7 +178,7 @@ def test_two_columns_that_become_features_of_the_same_name(first, second, featur
     frame = pd.DataFrame(first | second)
     (one,), (other,) = first, second
     message = f"columns '{one}' and '{other}' become features of the same name, '{feature}': leave one of them out"
-    with pytest.raises(ValueError, match=f"^{message}, such as with --drop '?{other}'?$"):
+    with pytest.raises(ValueError, match=f"^{message}, such as with drop='{other}'$"):
         Encoding.fit(frame)
     with pytest.raises(ValueError, match=f"^{message}$"):
         Encoding.fit(frame, options=False)

@@ -20,6 +20,9 @@ import symloss as sl
 from symloss.tabular import Column, Encoding, TableModel
 from symloss.tabular.exporting import TableEncoder
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only .* rows)")
+
 
 def table(n=160):
     generator = np.random.default_rng(0)

@@ -13,6 +13,9 @@ from symloss.estimators.persistence import save_with
 from symloss.tabular import Encoding, TableModel
 from symloss.tabular.model import BLOCK
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only .* rows)")
+
 LINEAR = [("linear", sl.AUCClassifier())]
 
 
@@ -63,8 +66,39 @@ def test_predictions_of_frames(frame, model):
         found.table["prediction"].tolist() == found.labels == ["yes" if score > 0 else "no" for score in found.scores]
     )
     np.testing.assert_allclose(model.predict(pl.from_pandas(frame)).scores, model.predict(frame).scores)
-    assert model.predict(frame.assign(plan="gold")).unseen == {"plan": 200}
+    with pytest.warns(UserWarning, match="column 'plan' has a category that the fit has not seen in 200 of 200 rows"):
+        assert model.predict(frame.assign(plan="gold")).unseen == {"plan": 200}
     assert model.predict(frame[:0]).table.empty
+
+
+def test_predictions_and_scores_of_files(frame, model, tmp_path):
+    path = tmp_path / "new.csv"
+    frame.assign(plan=frame["plan"].where(frame.index > 2, "NA")).to_csv(path, index=False, sep="^")
+    found = model.predict(path, sep="^")
+    pd.testing.assert_frame_equal(found.table, model.predict(pd.read_csv(path, sep="^")).table, check_exact=True)
+    assert found.notes == ("separator: '^'; decimal point; encoding: UTF-8",)
+    frame.to_csv(path, index=False)
+    assert model.score(str(path)) == model.score(frame)
+    with pytest.raises(ValueError, match="sep, sheet can be told of a file only, and the table is a data frame"):
+        model.predict(frame, sep=";", sheet=2)
+    with pytest.warns(UserWarning, match="of the fit") as caught:
+        model.predict(frame.assign(age=900, color="red"))
+    assert [str(each.message) for each in caught] == [
+        "columns that the table of the fit did not have are ignored: color",
+        "column 'age' is far outside the range of the fit in 200 of 200 rows",
+    ]
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_messages_name_arguments_of_python(frame, tmp_path):
+    with pytest.warns(UserWarning, match=r"column 'copy' alone tells the label .* leave it out \(drop='copy'\)"):
+        copied = sl.tabular.fit(frame.assign(copy=frame["churn"]), "churn", candidates=LINEAR)
+    assert any("leave it out (drop='copy')" in note for note in copied.notes)
+    (tmp_path / "a.csv").write_text("x y\n1 no\n2 yes\n")
+    with pytest.raises(ValueError, match="sep=' ' if spaces separate them"):
+        sl.tabular.fit(tmp_path / "a.csv", "y")
+    with pytest.raises(ValueError, match=r"no column 'z' .*; as it was read: separator: space"):
+        sl.tabular.fit(tmp_path / "a.csv", "z", sep="space")
 
 
 def test_a_row_scores_the_same_in_a_table_of_any_length():

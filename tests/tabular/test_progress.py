@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -13,6 +14,7 @@ from symloss.tabular import fit_table
 from symloss.tabular.summary import summary
 
 SCORING, BEST = "Scoring candidates on folds", "Fitting the best"
+LINEAR = [("linear", sl.AUCClassifier())]
 
 
 def lines_at(calls, capsys):
@@ -70,11 +72,11 @@ def test_the_command_line_prints_lines_and_takes_a_time_limit(tmp_path, monkeypa
     assert "Scoring candidates on folds: 1 of 5, about " in result.stderr  # there is time for one candidate only
     assert "Fitting the best: 1 of 1" in result.stderr
     assert "Scoring" not in result.stdout
-    assert "candidates that there was no time for: 13" in result.stdout
+    assert "the time limit of 1e-06 s left 13 of 14 candidates untried: " in result.stdout
     assert "nan" not in result.stdout
     result = CliRunner().invoke(app, [*arguments, "--time-limit", "-1"])
     assert result.exit_code == 2
-    assert "time_limit must be a number of seconds above 0" in result.stderr
+    assert "--time-limit must be a number of seconds above 0, got -1" in result.stderr
 
 
 def test_candidates_that_there_was_no_time_for_are_named():
@@ -90,3 +92,18 @@ def test_candidates_that_there_was_no_time_for_are_named():
 def test_help_tells_the_options(command):
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "160"}).output
     assert {"fit": "--time-limit", "predict": "clean_probability"}[command] in shown
+
+
+def test_notes_are_told_before_anything_is_fitted():
+    frame = pd.DataFrame({"x": np.arange(40) % 7 / 3, "y": np.arange(40) % 7 > 2})
+    told = []
+    fitted = fit_table(
+        frame, "y", candidates=LINEAR, notes=["as read"], tell=told.append, progress=lambda *_: told.append(None)
+    )
+    assert [note for note in told if note] == fitted.notes[1:]
+    assert told.index(None) == len(fitted.notes) - 1
+
+
+def test_one_row_of_a_label_is_too_few():
+    with pytest.raises(ValueError, match="column 'y', the label: only one row is labeled '1'; two are needed"):
+        fit_table(pd.DataFrame({"x": range(9), "y": [1] + [0] * 8}), "y", candidates=LINEAR)

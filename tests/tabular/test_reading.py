@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.naming import as_options
 from symloss.tabular import fitting
 from symloss.tabular.dialect import Dialect, ReadOptions, find_dialect, records
 from symloss.tabular.files import read, read_chunks, read_table
@@ -30,11 +31,20 @@ from symloss.tabular.numerals import mark_of
 from symloss.tabular.rows import rows_are_even
 from symloss.tabular.sources import Source, open_source
 
+# What colleagues would point out is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
+
 NAN = float("nan")
 PLAIN = {"a": [1, 2], "b": ["x", "y"]}
 CSV = b"a,b\n1,x\n2,y\n"
 GERMAN = "größe;ß\n1,5;ä\n2,25;ö\n"
 GERMAN_TABLE = {"größe": [1.5, 2.25], "ß": ["ä", "ö"]}
+
+
+@pytest.fixture(autouse=True)
+def _as_a_command():
+    with as_options():
+        yield
 
 
 def zipped(files, method=zipfile.ZIP_DEFLATED):

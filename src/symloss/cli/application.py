@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from symloss import __version__
+from symloss.naming import as_options
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
 
@@ -39,7 +40,7 @@ class _OneLineErrors(TyperGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # some terminals cannot print η and ✓
         try:
-            with _terminable():
+            with _terminable(), as_options():
                 code = super().main(*args, **kwargs)
         except _UsageError as error:
             self._fail(error.format_message())  # type: ignore[attr-defined]

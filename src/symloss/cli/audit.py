@@ -60,16 +60,23 @@ def audit(
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
     from symloss.estimators.encoding import as_text
-    from symloss.tabular.documents import check_audit_folder, check_data_apart, noise_summary, write_audit
+    from symloss.tabular.documents import (
+        check_audit_folder,
+        check_data_apart,
+        check_writable,
+        noise_summary,
+        write_audit,
+    )
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.labels import label_table
     from symloss.tabular.page import About
 
     check_data_apart(data, out)
     check_audit_folder(out)
+    check_writable(out)
     require("all", "symloss audit needs pandas", "pandas")
     fitted, frame, kept = fit_file(
-        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, positive=positive,
+        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, as_json, positive=positive,
         unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
         time_limit=time_limit, seed=seed,
     )  # fmt: skip
@@ -78,15 +85,14 @@ def audit(
     if as_json:
         print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
         return
-    for note in fitted.notes:
-        print(note)
     for sentence in found["words"]:
         print(sentence)
     if found["suspicious"] is not None:
         which = f"unlabeled rows are more likely {found['positive']!r} than not"
         print(f"{found['suspicious']} {which if fitted.unlabeled else 'labels are more likely wrong than right'}")
     print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}:")
-    columns = ["row", *kept, "given_label", "suggested_label", "label_quality"]
+    suggested = [] if fitted.model.rates is None else ["suggested_label"]
+    columns = ["row", *kept, "given_label", *suggested, "label_quality"]
     table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
     for line in worst.to_dict(orient="records"):
         table.add_row(*(f"{line[name]:.2f}" if name == "label_quality" else as_text(line[name]) for name in columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -33,7 +34,7 @@ from symloss.cli.terminal import new_console
 from symloss.cli.thresholds import CostFalseNegative, CostFalsePositive, Share, Threshold, TopK
 from symloss.extras import require
 
-_NEEDED = ("pandas", "matplotlib", "skops", "safetensors")
+_NEEDED = ("pandas", "jinja2", "skops", "safetensors")
 
 
 def fit(
@@ -73,16 +74,17 @@ def fit(
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.estimators.model_files import check_replaceable
-    from symloss.tabular.documents import add_documents, check_data_apart
+    from symloss.tabular.documents import add_documents, check_data_apart, check_writable
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
     check_data_apart(data, out)
     check_replaceable(out)
-    require("all", "symloss fit needs pandas, matplotlib, skops and safetensors", *_NEEDED)  # now, not after minutes
+    check_writable(out)
+    require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *_NEEDED)  # now, not after minutes
     fitted, frame, kept = fit_file(
-        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, risk=risk, positive=positive,
+        data, ReadOptions(sep, decimal, encoding, sheet), label, ids, drop, jobs, as_json, risk=risk, positive=positive,
         unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
         time_limit=time_limit, seed=seed,
     )  # fmt: skip
@@ -96,7 +98,7 @@ def fit(
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     print(f"to look at: {out / 'report.html'}")
-    print(f"to predict: symloss predict {out} DATA")
+    print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
 def predict(

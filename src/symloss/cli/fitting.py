@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -55,11 +56,21 @@ class FittedFile(NamedTuple):
 
 
 def fit_file(
-    data: Path, options: ReadOptions, label: str, ids: list[str] | None, drop: list[str] | None, jobs: int, **how: Any
+    data: Path,
+    options: ReadOptions,
+    label: str,
+    ids: list[str] | None,
+    drop: list[str] | None,
+    jobs: int,
+    quiet: bool,
+    **how: Any,
 ) -> FittedFile:
-    """Read a file and fit a model to its table; ``how`` are further arguments of ``fit_table``."""
+    """Read a file and fit a model to its table; ``how`` are further arguments of ``fit_table``.
+
+    What is found is printed at once, unless it is to be quiet.
+    """
     from symloss.tabular import fit_table
-    from symloss.tabular.files import check_columns, read
+    from symloss.tabular.frames import labeled_table
     from symloss.tabular.labels import check_ids
 
     if jobs == 0:
@@ -67,13 +78,13 @@ def fit_file(
     kept, dropped = (
         list(dict.fromkeys(name for names in given or () for name in listed(names))) for given in (ids, drop)
     )
-    frame, notes, found = read(data, text=[label, *kept], options=options)
-    try:
-        check_columns([label], frame, "the label")
-    except ValueError as error:  # perhaps the file was read in a way that was not meant
-        raise ValueError(f"{error}; as it was read: {'; '.join(notes)}" if notes else str(error)) from None
+    frame, notes, found = labeled_table(data, label, kept, options)
     check_ids(frame, kept)
+    tell = None if quiet else partial(print, flush=True)
+    if tell is not None:
+        for note in notes:
+            tell(note)
     with fit_progress() as progress:
-        how |= {"jobs": jobs, "progress": progress, "notes": notes, "decimal": found.decimal}
+        how |= {"jobs": jobs, "progress": progress, "tell": tell, "notes": notes, "decimal": found.decimal}
         fitted = fit_table(frame, label, drop=[*kept, *dropped], **how)
     return FittedFile(fitted, frame, kept)

@@ -62,7 +62,8 @@ def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=console, transient=True) as bar:
+    # What is printed meanwhile goes above the bar, unless it goes somewhere else.
+    with Progress(*columns, *times, console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
         task = bar.add_task("fitting candidates", total=None)
 
         def show(stage: str, done: int, total: int) -> None:

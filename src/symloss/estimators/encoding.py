@@ -1,13 +1,13 @@
 """Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded.
 
-Dates, numbers written for people, and columns with many texts have a form of their own, each in its own module.
+Dates, times of the day, numbers written for people, and columns with many texts have a form of their own, each in its
+own module.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 from symloss.estimators.dates import PARTS, Dates
 from symloss.estimators.frames import Cells, cells_of
 from symloss.estimators.hashing import Hashed
+from symloss.estimators.times import TimesOfDay
 from symloss.estimators.written_numbers import WrittenNumbers
+from symloss.naming import named, place
 
 Array = NDArray[np.float64]
-_FORMS = {"dates": Dates, "written numbers": WrittenNumbers, "hashed": Hashed}
+_FORMS = {"dates": Dates, "times": TimesOfDay, "written numbers": WrittenNumbers, "hashed": Hashed}
 _CODE = re.compile(r"0\d+")
 _CATEGORIES = 50
 _MOST_HASHED = 2**20  # features of all hashed columns together: a file could ask for any number
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
+_FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
 
 
 class Form(Protocol):
@@ -153,7 +156,7 @@ class Encoding(NamedTuple):
         max_categories : int
             The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
         options : bool
-            Whether errors name the options of the command line that avoid them.
+            Whether errors name the argument ``drop`` of ``symloss.tabular.fit``.
         rows : float
             How many rows the table stands for, if some count several times.
         """
@@ -171,8 +174,8 @@ class Encoding(NamedTuple):
                 errors.append(str(error))
         if errors:
             raise ValueError("; ".join(errors))
-        for name, distinct in _hashed_as_a_whole(columns).items():
-            if distinct >= _IDENTIFIER * max(rows, len(frame)):
+        for name, distinct in _distinct_texts(columns).items():
+            if len(frame) >= _FEWEST_NAMED and distinct >= _IDENTIFIER * max(rows, len(frame)):
                 dropped[name] = f"it names rows: {distinct} distinct texts"
         columns = _sharing_features([column for column in columns if column.name not in dropped])
         if not columns:
@@ -264,6 +267,11 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+def _stripped(value: Any) -> str:
+    """Return a category as text, without the spaces around it, which nobody sees."""
+    return as_text(value).strip()
+
+
 def _distinct(cells: Cells) -> list[Any]:
     """Return the distinct values that are not missing."""
     try:
@@ -275,30 +283,43 @@ def _distinct(cells: Cells) -> list[Any]:
 
 def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) -> Column:
     if _is_number(cells, found):
-        _numbers(cells)  # raises if a value is infinite
+        _numbers(cells, options)  # raises if a value is infinite
         return Column(cells.name)
     if _is_span(cells, found):
         raise ValueError(
-            f"column {cells.name!r} holds dates (such as {found[0]}): make numbers of them, such as days since a "
-            f"date, or drop the column" + (f" with --drop {cells.name}" if options else "")
+            f"column {cells.name!r} holds lengths of time (such as {found[0]}): make numbers of them, such as hours"
+            f"{_or_drop(cells.name, options)}"
         )
-    texts = list(dict.fromkeys(map(as_text, found)))
+    texts = list(dict.fromkeys(map(_stripped, found)))
     many = len(texts) > max_categories
-    form: Form | None = Dates.recognize(texts) or WrittenNumbers.recognize(texts, many)
+    form: Form | None = _recognized(texts, many)
     if form is None and many:
-        _check_nearly_numbers(cells.name, texts)
+        _check_nearly_numbers(cells, texts, options)
         form = Hashed.of(texts)
     if form is not None:
         return Column(cells.name, form=form)
     return Column(cells.name, (*sorted(texts), *([None] if cells.missing.any() else [])))
 
 
-def _check_nearly_numbers(name: str, texts: list[str]) -> None:
+def _recognized(texts: list[str], many: bool) -> Form | None:
+    """Return the form of dates, times or numbers if all texts have it."""
+    dates = Dates.recognize(texts)
+    if dates is not None:
+        return dates
+    times = TimesOfDay.recognize(texts)
+    return times if times is not None else WrittenNumbers.recognize(texts, many)
+
+
+def _check_nearly_numbers(cells: Cells, texts: list[str], options: bool) -> None:
     others = [text for text in texts if not _reads_as_number(text)]
-    codes = any(_CODE.fullmatch(text) for text in texts)
-    if others and not codes and len(others) < len(texts) / 10:
+    has_codes = any(_CODE.fullmatch(text) for text in texts)
+    if others and not has_codes and len(others) < len(texts) / 10:
+        codes, found = cells.coded()
+        of_others = [k for k, value in enumerate(found) if _stripped(value) in others]
+        where = _where(cells, np.isin(np.asarray(codes, np.intp), of_others))
         raise ValueError(
-            f"column {name!r} holds numbers except {', '.join(map(repr, others[:5]))}: leave missing values empty"
+            f"column {cells.name!r} holds numbers except {', '.join(map(repr, others[:5]))} in {where}: leave missing "
+            f"values empty{_or_drop(cells.name, options)}"
         )
 
 
@@ -311,14 +332,19 @@ def _check_names(columns: Iterable[Column], options: bool) -> None:
             if other != column.name:
                 raise ValueError(
                     f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one "
-                    "of them out" + (f", such as with --drop {shlex.quote(column.name)}" if options else "")
+                    "of them out" + (f", such as with {named('drop', column.name)}" if options else "")
                 )
 
 
-def _hashed_as_a_whole(columns: Iterable[Column]) -> dict[str, int]:
-    """Return the columns of many texts that are not split into words, and how many distinct texts each has."""
-    forms = {column.name: column.form for column in columns}
-    return {name: form.distinct for name, form in forms.items() if isinstance(form, Hashed) and not form.words}
+def _distinct_texts(columns: Iterable[Column]) -> dict[str, int]:
+    """Return the columns of texts that are not split into words, and how many distinct texts each has."""
+    found = {}
+    for column in columns:
+        if column.categories is not None:
+            found[column.name] = len(column.categories) - (None in column.categories)
+        elif isinstance(column.form, Hashed) and not column.form.words:
+            found[column.name] = column.form.distinct
+    return found
 
 
 def _sharing_features(columns: list[Column]) -> list[Column]:
@@ -345,8 +371,8 @@ def _is_number(cells: Cells, found: Iterable[Any]) -> bool:
 
 
 def _is_span(cells: Cells, found: Iterable[Any]) -> bool:
-    """Return whether all values are times of the day, or lengths of time."""
-    spans = (datetime.time, datetime.timedelta, np.timedelta64)
+    """Return whether all values are lengths of time."""
+    spans = (datetime.timedelta, np.timedelta64)
     return cells.kind in ("date", "object") and all(isinstance(value, spans) for value in found)
 
 
@@ -371,15 +397,17 @@ def _form(stored: dict[str, Any]) -> Form:
     return form  # type: ignore[no-any-return]
 
 
-def _numbers(cells: Cells) -> Array:
+def _numbers(cells: Cells, options: bool = False) -> Array:
     """Return the values as numbers; NaN is a missing value."""
     numbers = cells.numbers()
     wrong = (np.isnan(numbers) | (cells.kind == "date")) & ~cells.missing
     if wrong.any():
         example = cells.at(int(np.argmax(wrong)))
-        raise ValueError(f"column {cells.name!r} must hold numbers, got {example!r} in {wrong.sum()} rows")
-    if np.isinf(numbers).any():
-        raise ValueError(f"column {cells.name!r} holds {np.isinf(numbers).sum()} infinite values")
+        raise ValueError(f"column {cells.name!r} must hold numbers, got {example!r} in {_where(cells, wrong)}")
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        where = f"column {cells.name!r} holds infinite values in {_where(cells, infinite)}"
+        raise ValueError(f"{where}: leave missing values empty{_or_drop(cells.name, options)}")
     return numbers
 
 
@@ -389,19 +417,32 @@ def _fill(form: Form, cells: Cells, out: Array) -> None:
         out[:, 0] = _numbers(cells)
         return
     codes, found = cells.coded()
-    places, texts = np.asarray(codes, np.intp), [as_text(value) for value in found]
+    places, texts = np.asarray(codes, np.intp), [_stripped(value) for value in found]
     wrong = form.fill(texts, places, out)
     if wrong.any():
-        count = np.append(wrong, False)[places].sum()
-        example = texts[int(np.argmax(wrong))]
-        raise ValueError(f"column {cells.name!r} must hold {form.what}, as in the fit, got {example!r} in {count} rows")
+        rows = np.append(wrong, False)[places]
+        example = texts[places[int(np.argmax(rows))]]
+        where = _where(cells, rows)
+        raise ValueError(f"column {cells.name!r} must hold {form.what}, as in the fit, got {example!r} in {where}")
+
+
+def _where(cells: Cells, rows: NDArray[np.bool_]) -> str:
+    """Return the rows, in words: how many they are, and the first."""
+    count, first = int(rows.sum()), place(cells.label(int(np.argmax(rows))))
+    return first if count == 1 else f"{count} rows, the first of them {first}"
+
+
+def _or_drop(name: str, options: bool) -> str:
+    """Return the other way out: to drop a column, which only tables have an argument for."""
+    return f", or drop the column with {named('drop', name)}" if options else ", or drop the column"
 
 
 def _one_hot(categories: tuple[str | None, ...], cells: Cells, out: Array) -> int:
     """Write 1 into ``out`` at the category of each row, and return how many rows have a category that is not known."""
     codes, found = cells.coded()
-    place = {value: k for k, value in enumerate(categories)}
-    known = np.array([*(place.get(as_text(value), -1) for value in found), place.get(None, -1)], np.intp)
+    place_of = {value: k for k, value in enumerate(categories)}
+    texts = map(as_text, found)  # as they are first: earlier versions kept spaces
+    known = np.array([*(place_of.get(text, place_of.get(text.strip(), -1)) for text in texts), place_of.get(None, -1)])
     places = known[np.asarray(codes, np.intp)]  # a missing value has the code -1, which is the last place
     rows = np.flatnonzero(places >= 0)
     out[rows, places[rows]] = 1.0

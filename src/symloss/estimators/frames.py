@@ -44,6 +44,9 @@ class Cells(Protocol):
     def at(self, row: int) -> Any:
         """Return the value of a row."""
 
+    def label(self, row: int) -> Any:
+        """Return the label of a row in the index of the frame; without an index, its place."""
+
     def numbers(self) -> Array:
         """Return all values as numbers; NaN where a value is missing or is no number."""
 
@@ -105,6 +108,10 @@ class PandasCells(NamedTuple):
     def at(self, row: int) -> Any:
         """Return the value of a row."""
         return self.series.iloc[row]
+
+    def label(self, row: int) -> Any:
+        """Return the label of a row in the index of the frame."""
+        return self.series.index[row : row + 1].tolist()[0]
 
     def numbers(self) -> Array:
         """Return all values as numbers; NaN where a value is missing or is no number."""
@@ -178,6 +185,10 @@ class PolarsCells(NamedTuple):
     def at(self, row: int) -> Any:
         """Return the value of a row."""
         return self.series.slice(row, 1).to_list()[0]
+
+    def label(self, row: int) -> Any:
+        """Return the place of a row, because polars has no index."""
+        return row
 
     def numbers(self) -> Array:
         """Return all values as numbers; NaN where a value is missing or is no number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from symloss.estimators.encoding import Column, Encoding
 from symloss.metrics import auc
+from symloss.naming import named
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -24,6 +24,7 @@ _ENOUGH_OF_A_CLASS = 20_000
 _COPY = 0.99  # the AUC from which a column alone tells the label
 _ROWS_PER_CATEGORY = 20  # fewer would tell the label by chance
 _ROWS_OF_A_NUMBERING = 100  # fewer whole numbers are often distinct by chance
+_ROWS_OF_A_COUNT, _COUNTED = 10, 0.8  # rows, and the share of steps of one from row to row: some rows may be left out
 
 
 class Disagreement(NamedTuple):
@@ -63,8 +64,8 @@ def cautions(frame: DataFrame, encoding: Encoding, values: Array, positive: Posi
     >>> positive = np.arange(60) % 2 == 0
     >>> for warning in cautions(frame, encoding, encoding.transform(frame).values, positive, np.ones(60)):
     ...     print(warning)
-    column 'plan' alone tells the label (AUC 1.000 on the labels given): leave it out (--drop plan) if it ...
-    column 'ended' alone tells the label (AUC 1.000 on the labels given): leave it out (--drop ended) if it ...
+    column 'plan' alone tells the label (AUC 1.000 on the labels given): leave it out (drop='plan') if it ...
+    column 'ended' alone tells the label (AUC 1.000 on the labels given): leave it out (drop='ended') if it ...
     """
     some = _some_of_each_class(positive)
     signal = dict(_signal(encoding, values[some], positive[some]))
@@ -115,12 +116,13 @@ def _few(positive: Positive) -> Iterator[str]:
 def _copy(name: str, value: float) -> str:
     return (
         f"column {name!r} alone tells the label (AUC {value:.3f} on the labels given): leave it out "
-        f"(--drop {shlex.quote(name)}) if it is not known before the label"
+        f"({named('drop', name)}) if it is not known before the label"
     )
 
 
 def _numbered(names: list[str]) -> str:
-    return f"whole numbers, distinct in every row: {', '.join(names)}; --drop those that only number rows"
+    drop = named("drop", names[0])
+    return f"whole numbers, distinct in every row: {', '.join(names)}; leave out those that only number rows ({drop})"
 
 
 def _disagreeing(found: Disagreement, weight: Array) -> str:
@@ -172,8 +174,15 @@ def _auc_of_numbers(numbers: Array, positive: Positive) -> float:
 
 
 def _is_numbering(series: Series, signal: float, positive: Positive) -> bool:
-    """Return whether a column holds whole numbers, all distinct, that tell nothing of the label beyond chance."""
-    if series.dtype.kind not in "iu" or len(series) < _ROWS_OF_A_NUMBERING or not series.is_unique:
+    """Return whether a column holds whole numbers, all distinct, that tell nothing of the label beyond chance.
+
+    Numbers that count the rows, one by one, only number them, however few there are and whatever they tell.
+    """
+    if series.dtype.kind not in "iu" or not series.is_unique:
+        return False
+    if len(series) >= _ROWS_OF_A_COUNT and (np.diff(series) == 1).mean() >= _COUNTED:
+        return True
+    if len(series) < _ROWS_OF_A_NUMBERING:
         return False
     deviation = np.sqrt(len(positive) / (12 * positive.sum() * (~positive).sum()))  # of the AUC of chance
     return bool(signal - 0.5 < 4 * deviation)

@@ -6,12 +6,12 @@ import codecs
 import csv
 import io
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from symloss.naming import named
 from symloss.tabular.numerals import decimal_of
 from symloss.tabular.sources import Source
 
@@ -70,15 +70,16 @@ class ReadOptions(NamedTuple):
         """
         sep = None if self.sep is None else _NAMES.get(self.sep.lower(), self.sep)
         if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n\0.'):
-            raise ValueError(f"--sep must be one sign, or one of {', '.join(_NAMES)}; got {self.sep!r}")
+            raise ValueError(f"{named('sep')} must be one sign, or one of {', '.join(_NAMES)}; got {self.sep!r}")
         if self.decimal is not None and self.decimal not in _MARKS:
-            raise ValueError(f"--decimal must be a point or a comma, got {self.decimal!r}")
+            raise ValueError(f"{named('decimal')} must be a point or a comma, got {self.decimal!r}")
         if self.encoding is not None:
             try:
                 "a".encode(self.encoding)
             except LookupError:
                 raise ValueError(
-                    f"--encoding: no encoding {self.encoding!r}; some are utf-8, utf-16, cp1252, latin-1, shift_jis"
+                    f"{named('encoding')}: no encoding {self.encoding!r}; some are utf-8, utf-16, cp1252, latin-1, "
+                    "shift_jis"
                 ) from None
         return self._replace(sep=sep, decimal=None if self.decimal is None else _MARKS[self.decimal])
 
@@ -107,9 +108,8 @@ class Dialect(NamedTuple):
     def note(self) -> str:
         """What was found, in one line."""
         if len(self.names) == 1:
-            return (
-                f"one column: no {spelled(self.sep)} separates names; --sep says what does, if there are more columns"
-            )
+            says = f"{named('sep')} says what does, if there are more columns"
+            return f"one column: no {spelled(self.sep)} separates names; {says}"
         point = "decimal comma" if self.decimal == "," else "decimal point"
         return f"separator: {spelled(self.sep)}; {point}; encoding: {_ENCODINGS.get(self.encoding, self.encoding)}"
 
@@ -123,17 +123,6 @@ def spelled(sep: str) -> str:
     ('semicolon', "'^'")
     """
     return next((name for name, sign in _NAMES.items() if sign == sep), repr(sep))
-
-
-def option(sep: str) -> str:
-    r"""Return the option that tells a separator, quoted as a shell needs it.
-
-    Examples
-    --------
-    >>> option(";"), option("\t")
-    ("--sep ';'", '--sep tab')
-    """
-    return f"--sep {'tab' if sep == chr(9) else shlex.quote(sep)}"
 
 
 def find_dialect(source: Source, options: ReadOptions) -> Dialect:
@@ -158,7 +147,7 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     if sep is None:
         sep, doubts = _find_separator(source.name, text)
     first, *rows = _sample(text, sep) or [[""]]
-    names = [name.strip("\ufeff") for name in first]
+    names = [name.strip("\ufeff").strip() for name in first]
     full = [row for row in rows if len(row) == len(first)]
     decimal, doubt = decimal_of(full, sep)
     if options.decimal is not None:
@@ -208,12 +197,15 @@ def _find_encoding(source: Source, head: bytes, told: str | None) -> tuple[str, 
         same = found is not None and codecs.lookup(told).name.startswith(codecs.lookup(found).name.removesuffix("-sig"))
         encoding = found if found is not None and same else told  # the mark is no part of the first name
         if (line := _undecodable(source, encoding)) is not None:
-            raise ValueError(f"{source.name}: line {line} is not text in {told}, as --encoding says; try without it")
+            raise ValueError(
+                f"{source.name}: line {line} is not text in {told}, as {named('encoding')} says; try without it"
+            )
         return encoding, []
     if found is not None:
         if (line := _undecodable(source, found)) is not None:
             raise ValueError(
-                f"{source.name} starts as text in {_ENCODINGS[found]}, but line {line} is not; --encoding says another"
+                f"{source.name} starts as text in {_ENCODINGS[found]}, but line {line} is not; "
+                f"{named('encoding')} says another"
             )
         return found, []
     if b"\0" in head:
@@ -221,7 +213,7 @@ def _find_encoding(source: Source, head: bytes, told: str | None) -> tuple[str, 
             if half.count(0) > 0.8 * len(half):
                 raise ValueError(
                     f"{source.name} is not text in UTF-8: it seems to be UTF-16 without a byte order mark; "
-                    f"--encoding {encoding} reads it"
+                    f"{named('encoding', encoding)} reads it"
                 )
     wrong = _undecodable(source, "utf-8")
     if wrong is None:
@@ -229,7 +221,8 @@ def _find_encoding(source: Source, head: bytes, told: str | None) -> tuple[str, 
     if len(head.translate(None, _CONTROL)) < len(head):
         raise ValueError(f"{source.name} is not a CSV file: it is not text in UTF-8 or another encoding, but binary")
     encoding = "cp1252" if _undecodable(source, "cp1252") is None else "latin-1"
-    note = f"encoding: line {wrong} is not UTF-8, so {_ENCODINGS[encoding]} is a guess; --encoding says another"
+    guess = f"line {wrong} is not UTF-8, so {_ENCODINGS[encoding]} is a guess"
+    note = f"encoding: {guess}; {named('encoding')} says another"
     return encoding, [note]
 
 
@@ -274,7 +267,9 @@ def _find_separator(name: str, text: str) -> tuple[str, list[str]]:
         return ",", []
     best = max(shares, key=lambda sep: shares[sep])
     others = [sep for sep in shares if sep != best and shares[sep] == (1.0, True)]
-    return best, [f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {option(sep)}" for sep in others]
+    return best, [
+        f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {named('sep', sep)}" for sep in others
+    ]
 
 
 def _refuse_spaces(name: str, text: str) -> None:
@@ -283,7 +278,7 @@ def _refuse_spaces(name: str, text: str) -> None:
     if count > 1 and times > 1 and len(counts) == 1:
         raise ValueError(
             f"{name} has no comma, semicolon, tab or pipe between its values, and {count} words in each line: "
-            f"{option(' ')} if spaces separate them, {option(',')} if each line is one value"
+            f"{named('sep', ' ')} if spaces separate them, {named('sep', ',')} if each line is one value"
         )
 
 

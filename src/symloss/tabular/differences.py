@@ -128,7 +128,7 @@ class Differences:
     def sentences(self) -> list[str]:
         """Return warnings, one sentence each."""
         of = f"of {self.rows} rows"
-        empty = [name for name, count in self.missing.items() if count == self.rows]
+        empty = [name for name, count in self.missing.items() if 0 < count == self.rows]
         new = f"columns that the table of the fit did not have are ignored: {', '.join(self.new)}"
         return [
             *([new] if self.new else []),

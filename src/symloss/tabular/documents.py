@@ -1,9 +1,10 @@
-"""Files for people that ``symloss fit`` and ``symloss audit`` write: a page, a list of labels to check, a figure."""
+"""Files for people that ``symloss fit`` and ``symloss audit`` write: a page, and a list of labels to check."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from symloss.estimators.encoding import as_text
 from symloss.estimators.model_files import add_files
 from symloss.files import whole_folder
-from symloss.tabular.figures import scores_png
 from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import column_importance
@@ -23,11 +23,11 @@ from symloss.tabular.page import About, audit_page, fit_page
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LABELS, PAGE, FIGURE, NOISE = "labels.csv", "report.html", "scores.png", "noise.json"
+LABELS, PAGE, NOISE = "labels.csv", "report.html", "noise.json"
 
 
 def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) -> list[str]:
-    """Write the list of labels, the page and the figure into the folder of a saved model; return what went wrong.
+    """Write the list of labels and the page into the folder of a saved model; return what went wrong.
 
     The model is there already, so none of this can lose it.
 
@@ -47,7 +47,6 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     documents: dict[str, Callable[[], bytes]] = {
         LABELS: lambda: _csv(label_table(fitted, frame, about.ids)),
         PAGE: lambda: _html(fit_page(fitted, frame, column_importance(fitted, frame), about)),
-        FIGURE: lambda: scores_png(fitted),
     }
     troubles = []
     for name, make in documents.items():
@@ -123,6 +122,23 @@ def check_data_apart(data: Path, folder: Path) -> None:
     """
     if folder.resolve() in data.resolve().parents:
         raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
+
+
+def check_writable(folder: Path) -> None:
+    """Raise ValueError if a folder cannot be written, before anything is fitted for it.
+
+    Examples
+    --------
+    >>> check_writable(Path(__file__) / "model")
+    Traceback (most recent call last):
+    ValueError: ...model cannot be written: ...
+    """
+    parent = next(above for above in folder.absolute().parents if above.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be written: {error.strerror} ({parent})") from None
 
 
 def noise_summary(fitted: Fitted) -> dict[str, Any]:

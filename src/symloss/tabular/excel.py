@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
+from symloss.naming import named
 from symloss.tabular.dialect import names_notes
 from symloss.tabular.sources import Source
 
@@ -46,7 +46,7 @@ def read_excel(source: Source, text: Sequence[str], sheet: str | int | None) -> 
                 cells = pd.read_excel(book, sheet_name=name, header=None, dtype=object)
     notes = [f"sheet: {name!r}"]
     if len(names) > 1 and sheet is None:
-        notes = [f"sheet: {name!r}, the first of {len(names)}; --sheet {shlex.quote(names[1])} reads the second"]
+        notes = [f"sheet: {name!r}, the first of {len(names)}; {named('sheet', names[1])} reads the second"]
     frame, more = _table(f"{source.name}, sheet {name!r}", cells.dropna(how="all").dropna(how="all", axis=1))
     if frame.columns.is_unique:
         for column in set(text).intersection(frame.columns):  # before whole numbers with gaps become floats
@@ -71,7 +71,8 @@ def _sheet_name(file: str, names: list[str], wanted: str | int | None) -> str:
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
     shown = ", ".join(map(repr, names[:20]))
-    raise ValueError(f"{file} has no sheet {str(wanted)!r} (--sheet); its sheets are {shown}, or 1 to {len(names)}")
+    asked = f"no sheet {str(wanted)!r} ({named('sheet')})"
+    raise ValueError(f"{file} has {asked}; its sheets are {shown}, or 1 to {len(names)}")
 
 
 def _table(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
+from symloss.naming import named, place
 from symloss.tabular.cautions import MARK, cautions
 from symloss.tabular.differences import Profile
 from symloss.tabular.files import check_columns
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
+Tell = Callable[[str], None]
 ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
@@ -61,6 +63,7 @@ def fit_table(
     seed: int = 0,
     jobs: int | None = 1,
     progress: Progress | None = None,
+    tell: Tell | None = None,
     notes: Sequence[str] = (),
     decimal: str | None = None,
 ) -> Fitted:
@@ -96,6 +99,8 @@ def fit_table(
     progress : callable, optional
         Called as ``progress(stage, done, total)`` whenever a candidate has been fitted: ``stage`` says what is being
         done, and ``done`` of ``total`` fits of this stage have ended.
+    tell : callable, optional
+        Called with each note on the labels and columns, and with each warning, before anything is fitted.
     notes : sequence of str
         What was done before, such as when the table was read; it stands in the model, too.
     decimal : {".", ","}, optional
@@ -111,7 +116,7 @@ def fit_table(
     >>> fitted.notes[0]
     "label y: 'yes' is positive (20 rows), the larger label; 'no' is negative (20 rows)"
     """
-    _check_options(risk, pi, pi_prime)
+    _check_options(risk, pi, pi_prime, time_limit)
     check_columns([label], frame, "the label")
     check_columns(drop, frame, "to drop")
     check_columns([weight] if weight else [], frame, "the weight")
@@ -124,16 +129,20 @@ def fit_table(
     used = weights > 0  # a row of weight 0 counts as no row
     if not (used[is_positive].any() and used[~is_positive].any()):
         raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
+    _check_two_rows(label, labels, is_positive[used])
     encoding = Encoding.fit(features[used], max_categories, rows=weights.sum())
     values = encoding.transform(features).values
-    notes = [
-        *notes,
+    warnings = cautions(features[used], encoding, values[used], is_positive[used], weights[used])
+    of_table = [
         _label_note(label, labels, is_positive, positive or unlabeled),
         *label_notes,
         *_notes(features, encoding),
+        *(MARK + warning for warning in warnings),
     ]
-    warnings = cautions(features[used], encoding, values[used], is_positive[used], weights[used])
-    notes += [MARK + warning for warning in warnings]
+    if tell is not None:
+        for note in of_table:
+            tell(note)
+    notes = [*notes, *of_table]
     callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
     estimator = ESTIMATORS[risk](
         candidates,
@@ -158,13 +167,24 @@ def _fit(estimator: Any, encoding: Encoding, values: Array, positive: NDArray[np
     estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
 
 
-def _check_options(risk: str, pi: float | None, pi_prime: float | None) -> None:
+def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_limit: float | None) -> None:
     if risk not in ESTIMATORS:
         raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"{named('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
     if (pi is None) != (pi_prime is None):
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:
         clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
+
+
+def _check_two_rows(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_]) -> None:
+    for value, count in zip(labels, (int((~is_positive).sum()), int(is_positive.sum())), strict=True):
+        if count < 2:
+            raise ValueError(
+                f"column {label!r}, the label: only one row is labeled {as_text(value)!r}; two are needed, one to "
+                "learn from and one to judge by"
+            )
 
 
 def _weights(series: Series) -> Array:
@@ -172,9 +192,11 @@ def _weights(series: Series) -> Array:
         weights = np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
         raise ValueError(f"column {series.name!r}, the weight, must hold numbers") from None
-    wrong = int((~(np.isfinite(weights) & (weights >= 0))).sum())
-    if wrong:
-        raise ValueError(f"column {series.name!r}, the weight, is missing, negative or infinite in {wrong} rows")
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        first = place(series.index[wrong].tolist()[0])
+        where = f"in {wrong.sum()} rows, the first of them {first}" if wrong.sum() > 1 else f"in {first}"
+        raise ValueError(f"column {series.name!r}, the weight, is missing, negative or infinite {where}")
     return weights
 
 
@@ -186,6 +208,16 @@ def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.boo
     )
 
 
+def _spaces(frame: DataFrame, encoding: Encoding) -> Iterator[str]:
+    """Yield notes on texts with spaces around them, which do not count."""
+    for name in [column.name for column in encoding.columns if not column.is_measured]:
+        texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
+        spaced = [text for text in texts if text != text.strip()]
+        if spaced:
+            rows = int(frame[name].isin(spaced).sum())
+            yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
+
+
 def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
     """Return notes that say what is done with the columns."""
     notes = [f"{len(frame)} rows, {len(encoding.columns)} columns as {len(encoding.features)} features"]
@@ -194,6 +226,7 @@ def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
         notes.append(f"one-hot encoded: {', '.join(counts)}")
     written = [f"{column.name}: {column.form.decision}" for column in encoding.columns if column.form is not None]
     notes += written
+    notes += _spaces(frame, encoding)
     if encoding.dropped:
         notes.append("dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoding.dropped.items()))
     numbers = [column.name for column in encoding.columns if column.is_measured]

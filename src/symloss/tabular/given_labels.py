@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from symloss.estimators.encoding import as_text
 from symloss.estimators.written_numbers import MISSING
+from symloss.naming import named
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -84,7 +85,7 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     found = sorted(dict.fromkeys(label_of.values()), key=_place)
     missing = len(series) - sum(times.values())
     if unlabeled is None:
-        _check_two(series.name, found, missing)
+        _check_two(series.name, found, missing, _rows_of_each(times, label_of))
     else:
         _check_one(series.name, found, missing)
         found = [f"not {as_text(found[0])}", as_text(found[0])]
@@ -199,16 +200,24 @@ def _means(value: Any, other: Any) -> bool:
     return as_text(value) == as_text(other) or _order(value) == _order(other)
 
 
-def _check_two(name: Any, found: list[Any], missing: int) -> None:
+def _rows_of_each(times: dict[Any, int], label_of: dict[Any, Any]) -> Counter[Any]:
+    rows: Counter[Any] = Counter()
+    for spelling, count in times.items():
+        rows[label_of[spelling]] += count
+    return rows
+
+
+def _check_two(name: Any, found: list[Any], missing: int, counts: Counter[Any]) -> None:
     if len(found) == 2:
         return
     kind = {0: "none", 1: "only one class"}.get(len(found), f"{len(found)} distinct values")
-    hint = ""
+    hint = "; empty the cells of all but two: rows without a label are left out" if len(found) > 2 else ""
     if len(found) == 1 and missing:
-        hint = f"; if the {missing} rows without a label are unlabeled data, add --unlabeled positive-unlabeled"
+        unlabeled = named("unlabeled", UNLABELED[0])
+        hint = f"; if the {missing} rows without a label are unlabeled data, add {unlabeled}"
     raise ValueError(
         f"column {name!r}, the label, must have two distinct values, got {kind}{': ' if found else ''}"
-        f"{_shown(found)}{hint}"
+        f"{_shown(found, counts)}{hint}"
     )
 
 
@@ -226,8 +235,9 @@ def _check_positive(positive: str, found: list[Any], unlabeled: str | None) -> N
         raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}")
 
 
-def _shown(found: list[Any]) -> str:
-    return ", ".join(repr(as_text(value)) for value in found[:6]) + (", ..." if len(found) > 6 else "")
+def _shown(found: list[Any], counts: Counter[Any] | None = None) -> str:
+    texts = [repr(as_text(value)) + (f" ({counts[value]} rows)" if counts else "") for value in found[:6]]
+    return ", ".join(texts) + (", ..." if len(found) > 6 else "")
 
 
 def _missing_notes(name: str, found: list[Any], missing: int, unlabeled: str | None) -> Iterable[str]:

@@ -24,7 +24,7 @@ _ROWS = 5000  # enough to tell which columns matter, and few enough to fit again
 
 
 class Importance(NamedTuple):
-    """A column, the mean fall of the score if its values are shuffled, and the standard deviation over the folds.
+    """A column, the mean fall of the score if its values are shuffled, and the standard deviation over several folds.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Importance(NamedTuple):
 
     column: str
     fall: float
-    sd: float
+    sd: float | None
 
 
 def column_importance(fitted: Fitted, frame: DataFrame, seconds: float = 20.0) -> list[Importance]:
@@ -86,7 +86,7 @@ def column_importance(fitted: Fitted, frame: DataFrame, seconds: float = 20.0) -
             falls.append(timed.found[0] - np.array(timed.found[1:]))
     found = np.column_stack(falls)
     importances = [
-        Importance(column.name, float(mean), float(sd))
+        Importance(column.name, float(mean), float(sd) if len(falls) > 1 else None)
         for column, mean, sd in zip(encoding.columns[: len(found)], found.mean(1), found.std(1), strict=True)
     ]
     return sorted(importances, key=lambda each: -each.fall)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from symloss.estimators.encoding import as_text
+from symloss.tabular.cautions import MARK
+from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.fitting import Progress, fit_table
-from symloss.tabular.frames import table_of
+from symloss.tabular.frames import labeled_table
 from symloss.tabular.model import TableModel
 
 
@@ -28,6 +31,10 @@ def fit(
     random_state: int = 0,
     n_jobs: int | None = 1,
     progress: Progress | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> TableModel:
     """Fit a model to a table as it is, with labels that may be corrupted: what ``symloss fit`` does and saves.
 
@@ -62,17 +69,21 @@ def fit(
         The seed of all random numbers, and how many fits run at a time.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` whenever a candidate has been fitted.
+    sep, decimal, encoding, sheet : optional
+        How a file is written, where that is not found: what separates values, ``"."`` or ``","`` before decimals,
+        the encoding of text, and the sheet of an Excel file by its name or number.
 
     Returns
     -------
     TableModel
-        The model, with ``predict``, ``score``, ``notes`` and ``save``.
+        The model, with ``predict``, ``score``, ``notes`` and ``save``. What a colleague would point out in the table,
+        such as a column that copies the label, is a warning.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd, symloss as sl
     >>> generator = np.random.default_rng(0)
-    >>> frame = pd.DataFrame({"age": generator.integers(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
+    >>> frame = pd.DataFrame({"age": generator.uniform(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
     >>> frame["churn"] = np.where((frame["age"] > 50) ^ (generator.random(200) < 0.2), "yes", "no")
     >>> model = fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
     >>> model.predict(pd.DataFrame({"plan": ["a", "b"], "age": [20, 75]})).labels
@@ -80,7 +91,7 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
-    frame, notes, options = table_of(data, text=[label])
+    frame, notes, options = labeled_table(data, label, options=ReadOptions(sep, decimal, encoding, sheet))
     fitted = fit_table(
         frame,
         label,
@@ -100,5 +111,8 @@ def fit(
         notes=notes,
         decimal=options.decimal,
     )
+    for note in fitted.notes:
+        if note.startswith(MARK):
+            warnings.warn(note.removeprefix(MARK), stacklevel=2)
     model: TableModel = fitted.model
     return model

@@ -35,7 +35,8 @@ def label_table(fitted: Fitted, frame: DataFrame, ids: Sequence[str] = ()) -> Da
     -------
     DataFrame
         ``row``: the number of the row in the table, from 1. Then the columns ``ids``. ``given_label``;
-        ``label_quality``: how probably it is right; ``suggested_label``: the other label where that is below one half;
+        ``label_quality``: how probably it is right; ``suggested_label``: the other label where that is below one half,
+        and nothing at all if the noise cannot be told, because then qualities are a mere ranking;
         ``score``: by models that have not seen the row, above 0 for the positive label. Of positive-unlabeled data,
         ``given_label`` is empty for the rows without one. They come first, and only they can have another suggestion.
 
@@ -45,7 +46,7 @@ def label_table(fitted: Fitted, frame: DataFrame, ids: Sequence[str] = ()) -> Da
     >>> from symloss.tabular import fit_table
     >>> y = ["no"] * 20 + ["yes"] * 20
     >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": [*y[:3], "yes", *y[4:]]})  # the fourth label is wrong
-    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())], pi=0.95, pi_prime=0.05)
     >>> label_table(fitted, frame)[["row", "given_label", "suggested_label"]].head(1)
        row given_label suggested_label
     0    4         yes              no
@@ -59,13 +60,14 @@ def label_table(fitted: Fitted, frame: DataFrame, ids: Sequence[str] = ()) -> Da
     suggested = np.where(suspicious(fitted), 1 - given, given)
     texts = np.array([as_text(label) for label in fitted.model.labels], dtype=object)
     without = fitted.unlabeled & ~fitted.positive
+    silent = (without & (suggested == 0)) | (fitted.model.rates is None)
     table = pd.DataFrame(
         {
             "row": rows + 1,
             **{name: frame[name].iloc[rows].to_numpy() for name in ids},
             "given_label": np.where(without, "", texts[given]),
             "label_quality": quality.round(6),
-            "suggested_label": np.where(without & (suggested == 0), "", texts[suggested]),
+            "suggested_label": np.where(silent, "", texts[suggested]),
             "score": fitted.model.estimator.oof_scores_.round(6),
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,8 +20,10 @@ from symloss.estimators.encoding import Encoding, as_text
 from symloss.estimators.file_values import shown
 from symloss.estimators.model_files import TABLE, damaged, read_json, read_model
 from symloss.estimators.persistence import estimator_of, save_with
-from symloss.tabular.differences import Profile
-from symloss.tabular.frames import as_pandas
+from symloss.tabular.dialect import ReadOptions
+from symloss.tabular.differences import Differences, Profile
+from symloss.tabular.files import check_columns
+from symloss.tabular.frames import table_to_predict
 from symloss.tabular.given_labels import match_labels
 from symloss.tabular.rates import known_rates
 
@@ -55,6 +58,8 @@ class Predicted(NamedTuple):
         that of the label that the row would be given, right or wrong. None if the model has no probabilities.
     rows : Index or None
         The index of the rows.
+    notes : tuple of str
+        How a file was read.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class Predicted(NamedTuple):
     probabilities: Any = None
     probability_of: str | None = None
     rows: Any = None
+    notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> DataFrame:
@@ -108,7 +114,7 @@ class TableModel:
     --------
     >>> import pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0] * 5, "churn": ["no", "no", "yes", "yes"] * 5})
-    >>> model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> model
     <TableModel: churn, 'yes' or 'no', from 1 column; AUC on the labels given 1.000, cross-validated>
     >>> model.predict(pd.DataFrame({"age": [25, 55]})).labels
@@ -170,26 +176,48 @@ class TableModel:
             return None
         return "given" if self.rates is None else "clean"
 
-    def predict(self, frame: Any, threshold: float = 0.0) -> Predicted:
-        """Return scores, labels and probabilities of the rows of a data frame; a score above the threshold is positive.
+    def predict(
+        self,
+        data: Any,
+        threshold: float = 0.0,
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        sheet: str | int | None = None,
+    ) -> Predicted:
+        """Return scores, labels and probabilities of the rows of a table; a score above the threshold is positive.
 
-        The frame is one of pandas or polars, with the columns of the fit, in any order. Other columns are ignored.
+        The table is a data frame of pandas or polars, or the path of a file, with the columns of the fit in any order.
+        Other columns are ignored. A warning says how it differs from the table that was fitted. ``sep``, ``decimal``,
+        ``encoding`` and ``sheet`` say how a file is written, as in ``symloss.tabular.fit``. A file must fit in memory;
+        ``symloss predict`` takes larger ones.
         """
-        frame = as_pandas(frame)
+        options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=self.decimal)
+        frame, notes, _ = table_to_predict(data, self.encoding, options)
+        predicted = self.predict_frame(frame, threshold)
+        differences = Differences(self.encoding, self.profile)
+        differences.add(frame, predicted.unseen)
+        for sentence in differences.sentences():
+            warnings.warn(sentence, stacklevel=2)
+        return predicted._replace(notes=tuple(notes))
+
+    def predict_frame(self, frame: DataFrame, threshold: float = 0.0) -> Predicted:
+        """Return the same for a pandas DataFrame, such as a part of a file, without warnings."""
         values, unseen = self._encoded(frame)
         blocks = [self._scores(values[start : start + BLOCK]) for start in range(0, len(values), BLOCK)]
         scores = np.concatenate([np.empty(0), *blocks])
         labels = [self.labels[int(score > threshold)] for score in scores]
         return Predicted(scores, labels, unseen, self._probabilities(scores), self.probability_of, frame.index)
 
-    def score(self, frame: Any) -> float:
-        """Return the AUC or the balanced accuracy on a data frame that holds the label's column, too.
+    def score(self, data: Any) -> float:
+        """Return the AUC or the balanced accuracy on a data frame or a file that holds the label's column, too.
 
         Labels may be written as in the fit, in other spellings, too, and rows without a label are left out.
         """
-        frame = as_pandas(frame)
-        if self.label not in frame.columns:
-            raise ValueError(f"no column {self.label!r} (the label) to compare predictions with")
+        options = ReadOptions(usual_decimal=self.decimal)
+        frame = table_to_predict(data, self.encoding, options, [self.label]).frame
+        check_columns([self.label], frame, "the label")
         given = match_labels(frame[self.label], self.labels)
         features = self._features(self._encoded(frame.iloc[given.rows]).values)
         return float(self.estimator.score(features, given.positive.astype(np.int64)))
@@ -298,7 +326,7 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     --------
     >>> import tempfile, pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
-    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     _ = model.save(parent + "/model")
     ...     sl.tabular.load(parent + "/model").predict(frame).labels[0]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from symloss.naming import named
+
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
@@ -82,17 +84,17 @@ def decimal_of(records: Sequence[Sequence[str]], separator: str) -> tuple[str, s
     if separator == ";" and "," in unsure:
         return ",", (
             f"decimal comma taken: {unsure[',']} is read as {unsure[','].replace(',', '.')}, though no number tells; "
-            "--decimal . if the comma groups thousands"
+            f"{named('decimal', '.')} if the comma groups thousands"
         )
     if separator != "," and "," in unsure:
         return ".", (
             f"decimal point taken: the comma in {unsure[',']} groups thousands, though no number tells; "
-            "--decimal , if it is a decimal comma"
+            f"{named('decimal', ',')} if it is a decimal comma"
         )
     if separator == ";" and "." in unsure:
         return ".", (
             f"decimal point taken: {unsure['.']} is read as it stands, though no number tells; "
-            "--decimal , if the point groups thousands"
+            f"{named('decimal', ',')} if the point groups thousands"
         )
     return ".", None
 
@@ -116,11 +118,12 @@ def read_numerals(frame: DataFrame, text: Sequence[str], decimal: str, told: boo
         frame[name] = _numbers(frame[name], taken)
         if taken != decimal:
             sign = "comma" if taken == "," else "point"
-            notes.append(f"column {name!r} has a decimal {sign} ({mark.example}); --decimal {decimal} reads it as text")
+            reads = f"{named('decimal', decimal)} reads it as text"
+            notes.append(f"column {name!r} has a decimal {sign} ({mark.example}); {reads}")
         elif not mark.sure and not told:
             notes.append(
                 f"column {name!r}: the point in {mark.example} groups thousands, since other columns have decimal "
-                "commas; --decimal . if it is a decimal point"
+                f"commas; {named('decimal', '.')} if it is a decimal point"
             )
     return notes
 

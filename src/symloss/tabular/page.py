@@ -19,7 +19,7 @@ from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import Importance
 from symloss.tabular.labels import label_table, noise_in_words, percent, suspicious
 from symloss.tabular.pictures import TEMPLATES, Bar, noise_picture, roc_curves, roc_picture, scores_picture
-from symloss.tabular.summary import summary
+from symloss.tabular.summary import lack_of_time, summary
 from symloss.tabular.thresholds import choices
 
 if TYPE_CHECKING:
@@ -81,17 +81,18 @@ def fit_page(fitted: Fitted, frame: DataFrame, importances: Sequence[Importance]
     (True, False)
     """
     found = findings(fitted)
+    made = summary(fitted, found)
     return _framed(
         f"Predicting {shown(fitted.model.label)}",
         fitted,
         about,
         [
-            _short(fitted, frame, found, importances),
+            _short(fitted, frame, found, made, importances),
             _labels(fitted, frame, found, importances, about),
             _ranking(fitted, found),
-            _columns(fitted, importances),
+            _columns(fitted, made, importances),
             _thresholds(fitted, found),
-            _made(fitted, about),
+            _made(fitted, made, about),
         ],
     )
 
@@ -109,15 +110,16 @@ def audit_page(fitted: Fitted, frame: DataFrame, about: About) -> str:
     True
     """
     found = findings(fitted)
+    made = summary(fitted, found)
     return _framed(
         f"The labels of {shown(fitted.model.label)}",
         fitted,
         about,
         [
-            _short(fitted, frame, found, ()),
+            _short(fitted, frame, found, made, ()),
             _labels(fitted, frame, found, (), about),
             _ranking(fitted, found),
-            _made(fitted, about),
+            _made(fitted, made, about),
         ],
     )
 
@@ -172,7 +174,9 @@ def _render(template: str, fitted: Fitted, found: Findings | None = None, **valu
     )  # fmt: skip
 
 
-def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance]) -> Section:
+def _short(
+    fitted: Fitted, frame: DataFrame, found: Findings, made: dict[str, Any], importances: Sequence[Importance]
+) -> Section:
     worst = label_table(fitted, frame)
     wrong = int(suspicious(fitted).sum())
     named = wrong if found.rates else len(worst) if found.has_signal else 0
@@ -180,7 +184,7 @@ def _short(fitted: Fitted, frame: DataFrame, found: Findings, importances: Seque
         "short.html.j2",
         fitted,
         found,
-        warnings=[*_warnings(fitted), *found.warnings],
+        warnings=[*_warnings(fitted), *found.warnings, *lack_of_time(made)],
         suspicious=wrong,
         first_rows=worst["row"].head(min(3, named)).tolist(),
         best=importances[0] if importances and importances[0].fall > 0 else None,
@@ -245,14 +249,14 @@ def _ranking(fitted: Fitted, found: Findings) -> Section:
     return Section("ranking", "The ranking", html)
 
 
-def _columns(fitted: Fitted, importances: Sequence[Importance]) -> Section:
+def _columns(fitted: Fitted, made: dict[str, Any], importances: Sequence[Importance]) -> Section:
     most = max((each.fall for each in importances), default=0.0)
     html = _render(
         "columns.html.j2",
         fitted,
         importances=importances,
         most=most if most > 0 else 1.0,
-        score=summary(fitted)["score"],
+        score=made["score"],
         notes=[note for note in fitted.notes if not note.startswith(MARK)],
     )
     return Section("columns", "The columns", html)
@@ -263,12 +267,12 @@ def _thresholds(fitted: Fitted, found: Findings) -> Section:
     return Section("thresholds", "Where to draw the line", _render("thresholds.html.j2", fitted, found, choices=made))
 
 
-def _made(fitted: Fitted, about: About) -> Section:
-    made = summary(fitted)
+def _made(fitted: Fitted, made: dict[str, Any], about: About) -> Section:
     candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"]))
     html = _render(
-        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], score=made["score"], about=about
-    )
+        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], time_limit=made["time_limit"],
+        score=made["score"], in_parts=len({each["rows"] for each in candidates}) > 1, about=about,
+    )  # fmt: skip
     return Section("made", "How this was made", html)
 
 

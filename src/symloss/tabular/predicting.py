@@ -86,7 +86,7 @@ def predictions(
     3   d        yes
     """
     check_columns(keep, frame, "to keep")
-    predicted = model.predict(frame, threshold)
+    predicted = model.predict_frame(frame, threshold)
     table = predicted.table
     for place, name in enumerate(keep):
         if name in table.columns[place:]:
@@ -129,7 +129,7 @@ def predict_file(
     --------
     >>> import tempfile, pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
-    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "new.csv").write_text("who,age\n007,5\n008,35\n")
     ...     predict_file(model, folder + "/new.csv", folder + "/predictions.csv", keep=["who"])[0]
@@ -165,14 +165,14 @@ def scores_of_file(
     --------
     >>> import tempfile, pandas as pd, symloss as sl
     >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
-    >>> model = sl.tabular.fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "new.csv").write_text("age\n5\n35\n")
     ...     scores_of_file(model, folder + "/new.csv") > 0
     array([False,  True])
     """
     parts = read_chunks(data, rows, text=[*model.encoding.texts], options=options)
-    return np.concatenate([model.predict(frame).scores for frame in parts])
+    return np.concatenate([model.predict_frame(frame).scores for frame in parts])
 
 
 def prediction_notes(model: TableModel, counts: Counts) -> list[str]:

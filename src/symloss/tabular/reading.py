@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
+from symloss.naming import named
 from symloss.tabular.dialect import (
     TO_BE_FOUND,
     Dialect,
@@ -228,6 +229,8 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
         "decimal": dialect.decimal,
         "encoding": dialect.encoding.removesuffix("-sig"),  # pandas passes over the mark, faster than the decoder
         "skiprows": dialect.skip,
+        "header": 0,
+        "names": [name or f"Unnamed: {k}" for k, name in enumerate(dialect.names)],  # without spaces around them
         "dtype": dict.fromkeys(text, str),
         "skipinitialspace": True,
         "index_col": False,
@@ -288,5 +291,7 @@ def _idle(source: Source, options: ReadOptions) -> list[str]:
     others = ("sheet",) if source.kind == "CSV" else ("sep", "decimal", "encoding")
     others = ("sheet", *others) if source.kind == "Parquet" else others
     return [
-        f"--{name} has no meaning for a {source.kind} file" for name in others if getattr(options, name) is not None
+        f"{named(name)} has no meaning for a {source.kind} file"
+        for name in others
+        if getattr(options, name) is not None
     ]

@@ -8,7 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from symloss.tabular.dialect import SEPARATORS, Dialect, option, records, spelled
+from symloss.naming import named
+from symloss.tabular.dialect import SEPARATORS, Dialect, records, spelled
 from symloss.tabular.sources import Source
 
 _LIKE_ASCII = ("utf-8", "utf-8-sig", "cp1252", "latin-1")
@@ -89,8 +90,8 @@ def _outside_quotes(data: np.typing.NDArray[np.uint8], sep: int) -> np.typing.ND
 def _hint(dialect: Dialect, too_many: bool) -> str:
     for sep in SEPARATORS.values():
         if sep != dialect.sep and sep in "".join(dialect.names):
-            return f"{option(sep)} if {spelled(sep)}s separate them"
+            return f"{named('sep', sep)} if {spelled(sep)}s separate them"
     if len(dialect.names) == 1:
-        return "delete what stands above the names of the columns, or say with --sep what separates them"
+        return f"delete what stands above the names of the columns, or say with {named('sep')} what separates them"
     advice = f"a value that holds a {spelled(dialect.sep)} needs quotes" if too_many else "the line may be cut off"
-    return f"{advice}, and --sep says what separates values"
+    return f"{advice}, and {named('sep')} says what separates values"

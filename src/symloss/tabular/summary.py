@@ -10,7 +10,7 @@ import numpy as np
 from symloss.estimators import AUCClassifierCV
 from symloss.estimators.encoding import as_text
 from symloss.tabular.cautions import MARK
-from symloss.tabular.findings import findings
+from symloss.tabular.findings import Findings, findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.labels import noise_in_words
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def summary(fitted: Fitted) -> dict[str, Any]:
+def summary(fitted: Fitted, found: Findings | None = None) -> dict[str, Any]:
     """Return the candidates with their scores on the labels given, their weights, and the scores of the average.
+
+    ``found`` is what ``findings`` returned, if it is at hand.
 
     Examples
     --------
@@ -48,25 +50,54 @@ def summary(fitted: Fitted) -> dict[str, Any]:
                 "name": name,
                 "mean": float(mean),
                 "sd": float(sd),
+                "rows": int(rows),
                 "weight": members[name].weight if name in members else 0.0,
             }
-            for name, mean, sd in zip(
-                results["candidate"], results["mean_test_score"], results["std_test_score"], strict=True
+            for name, mean, sd, rows in zip(
+                *(results[key] for key in ("candidate", "mean_test_score", "std_test_score", "points")), strict=True
             )
             if name not in untried
         ],
         "untried": untried,
+        "time_limit": estimator.time_limit,
         "corrupted_score": float(estimator.corrupted_score_),
         "clean_score": None if clean is None else asdict(clean),
         "threshold": float(estimator.threshold_),
-        "noise": asdict(findings(fitted).noise),
+        "noise": asdict((found or findings(fitted)).noise),
         "notes": fitted.notes,
         "warnings": [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)],
     }
 
 
+def lack_of_time(found: dict[str, Any]) -> list[str]:
+    """Return a sentence, or none, on the candidates of a summary that there was no time for.
+
+    Examples
+    --------
+    >>> tried = [
+    ...     {"name": "linear", "mean": 0.7, "rows": 200_000, "weight": 1.0},
+    ...     {"name": "boosting", "mean": 0.8, "rows": 3000, "weight": 0.0},
+    ... ]
+    >>> lack_of_time({"untried": ["trees"], "candidates": tried, "time_limit": 60.0})
+    ['the time limit of 60 s left 1 of 3 candidates untried: with more time the model may be better']
+    >>> lack_of_time({"untried": [], "candidates": tried, "time_limit": 60.0})
+    ["the time limit of 60 s left no time to fit 'boosting' to all rows, which was better on 3,000 of them: with more
+      time the model may be better"]
+    """
+    tried, untried, limit = found["candidates"], len(found["untried"]), found["time_limit"]
+    best = max(tried, key=lambda each: each["mean"])
+    chosen = max(tried, key=lambda each: each["weight"])
+    if untried:
+        left = f"{untried} of {len(tried) + untried} candidates untried"
+    elif limit is not None and best["rows"] < chosen["rows"]:
+        left = f"no time to fit {best['name']!r} to all rows, which was better on {best['rows']:,} of them"
+    else:
+        return []
+    return [f"the time limit of {limit:g} s left {left}: with more time the model may be better"]
+
+
 def print_summary(fitted: Fitted, console: Console) -> None:
-    """Print the notes, a table of candidates, the best one first, and the scores of their average.
+    """Print a table of candidates, the best one first, and the scores of their average.
 
     Examples
     --------
@@ -75,28 +106,29 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     >>> from symloss.tabular import fit_table
     >>> frame = pd.DataFrame({"x": range(40), "y": [0] * 20 + [1] * 20})
     >>> print_summary(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())]), Console(width=100))
-    label y: '1' is positive (20 rows), the larger label; '0' is negative (20 rows)
-    40 rows, 1 columns as 1 features
+    candidate   AUC on noisy folds     s.d.   weight
     ...
     """
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    found = summary(fitted)
-    for note in found["notes"]:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+    told = findings(fitted)
+    found = summary(fitted, told)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("candidate", overflow="fold")
     for column in (f"{found['score']} on noisy folds", "s.d."):
         table.add_column(column, justify="right")
-    table.add_column("weight", justify="right")
+    in_parts = len({candidate["rows"] for candidate in found["candidates"]}) > 1
+    for column in ("rows",) * in_parts + ("weight",):
+        table.add_column(column, justify="right")
     for candidate in sorted(found["candidates"], key=lambda candidate: -candidate["mean"]):
         weight = f"[green]{candidate['weight']:.2f}[/]" if candidate["weight"] else ""
-        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", weight)
+        rows = (f"{candidate['rows']:,}",) * in_parts
+        table.add_row(escape(candidate["name"]), f"{candidate['mean']:.4f}", f"{candidate['sd']:.4f}", *rows, weight)
     console.print(table)
-    if found["untried"]:
-        console.print(f"candidates that there was no time for: {len(found['untried'])}", highlight=False)
+    for sentence in lack_of_time(found):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     chosen = len(fitted.model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     clean = getattr(fitted.model.estimator, "clean_score_", None)
@@ -104,6 +136,6 @@ def print_summary(fitted: Fitted, console: Console) -> None:
     if clean is not None:
         lines.append(f"{found['score']} on clean labels, estimated: {clean}")
     lines.append(f"threshold: {found['threshold']:.4g}, already subtracted from scores: above 0 is positive")
-    lines += noise_in_words(findings(fitted), (as_text(found["negative"]), as_text(found["positive"])))[:1]
+    lines += noise_in_words(told, (as_text(found["negative"]), as_text(found["positive"])))[:1]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -16,14 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.metrics import CleanRates, Estimate, clean_rates
+from symloss.naming import named
 from symloss.tabular.findings import Findings
 from symloss.tabular.rates import known_rates
 
 Array = NDArray[np.float64]
+_ROUNDING = 1e-10  # scores are standardized, so that they differ by about one
 
 
 def top_threshold(scores: Array, k: int) -> float:
     """Return the threshold above which the k largest scores lie; fewer than k, if the last of them ties with others.
+
+    Scores that differ by no more than rounding tie, too: products of matrices round by a row's place in its block.
 
     Examples
     --------
@@ -37,12 +41,9 @@ def top_threshold(scores: Array, k: int) -> float:
     if k >= len(scores):
         return -math.inf
     ordered = np.sort(scores)[::-1]
-    border = ordered[k]  # the largest score that is not above
-    above = ordered[ordered > border]
-    if not len(above):
-        return float(border)
-    middle = float(border / 2 + above[-1] / 2)
-    return middle if border < middle < above[-1] else float(border)
+    higher, lower = ordered[:k], ordered[1 : k + 1]  # neighbors, between which the threshold may lie
+    apart = np.flatnonzero(higher - lower > _ROUNDING * np.maximum(1.0, np.abs(lower)))
+    return float(higher[apart[-1]] / 2 + lower[apart[-1]] / 2) if len(apart) else float(ordered[0])
 
 
 def share_threshold(scores: Array, share: float) -> float:
@@ -96,8 +97,8 @@ def cost_threshold(estimator: Any, false_positive: float = 1.0, false_negative: 
     rates = known_rates(estimator)
     if rates is None:
         raise ValueError(
-            "costs need the rates of the noise, which these labels do not tell: fit with --pi and --pi-prime, or give "
-            "--threshold, --share or --top-k instead"
+            f"costs need the rates of the noise, which these labels do not tell: fit with {named('pi')} and "
+            f"{named('pi_prime')}, or give {named('threshold')}, {named('share')} or {named('top_k')} instead"
         )
     if not hasattr(estimator, "calibration_"):
         raise ValueError("the model was saved by a version without probabilities, which costs need: fit it again")
@@ -121,7 +122,7 @@ class Asked(NamedTuple):
     --------
     >>> Asked(share=0.1, top_k=5).check()
     Traceback (most recent call last):
-    ValueError: give one of --threshold, --share, --top-k and costs, got --share and --top-k
+    ValueError: give one of threshold, share, top_k and costs, got share and top_k
     """
 
     threshold: float | None = None
@@ -140,12 +141,13 @@ class Asked(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError if several things are asked for that exclude each other."""
-        given = {"--threshold": self.threshold, "--share": self.share, "--top-k": self.top_k, "costs": self.costs}
+        given = {named(name): getattr(self, name) for name in ("threshold", "share", "top_k")} | {"costs": self.costs}
         asked = [name for name, value in given.items() if value is not None]
         if len(asked) > 1:
-            raise ValueError(f"give one of --threshold, --share, --top-k and costs, got {' and '.join(asked)}")
+            *others, last = given
+            raise ValueError(f"give one of {', '.join(others)} and {last}, got {' and '.join(asked)}")
         if self.threshold is not None and math.isnan(self.threshold):
-            raise ValueError("--threshold must be a number, got nan")
+            raise ValueError(f"{named('threshold')} must be a number, got nan")
 
 
 def chosen_threshold(asked: Asked, estimator: Any, scores: Callable[[], Array]) -> tuple[float, list[str]]:
