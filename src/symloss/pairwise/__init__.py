@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from symloss.checking import as_real, check_both_weights
 from symloss.losses import Loss, LossLike, Slope, get_loss
-from symloss.pairwise.engine import batch_sums, pair_mean
+from symloss.pairwise.engine import batch_sums, pair_mean, point_mean
 from symloss.tracing import eager
 
 _METHODS = ("auto", "structure", "tiles")
@@ -131,6 +131,26 @@ def risk_of_pairs(
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
         return risk_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
     return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
+
+
+def risk_of_points(scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None) -> Tensor | None:
+    """Return the risk of points (N,) with labels without reading how many are positive, or None where that takes more.
+
+    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("sigmoid")) is None
+    True
+    """
+    if scores.device.type != "cuda" or scores.ndim != 1:
+        return None
+    share = None
+    if weight is not None:
+        of_pos, of_neg = _shares(weight * positive), _shares(weight * ~positive)
+        share = torch.where(positive, cast(Tensor, of_pos), cast(Tensor, of_neg))
+    return point_mean(scores, positive, share, loss)
 
 
 @eager

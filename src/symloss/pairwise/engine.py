@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
+from symloss.pairwise.fused import fits, fused_point_sums, fused_sums
+from symloss.pairwise.fused.points import Points
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
@@ -53,16 +56,24 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
 
 def _in_range(value: Tensor, loss: Loss) -> Tensor:
     """Return the mean kept between the least and the largest value of the loss, which rounding may pass."""
-    points = _extreme_points(loss)
-    if not points:
+    ends = _range_of(loss)
+    if ends is None:
         return value
-    values = loss.value(torch.tensor(points, dtype=torch.float64, device="cpu")).tolist()
-    low, high = min(values), max(values)
-    if any(map(math.isnan, values)) or not low <= 0 <= high:  # where a class has no weight, the risk is 0
-        return value
-    kept = value.clamp(low, high)
+    kept = value.clamp(*ends)
     # Rounding is put right; a loss that is wrong about itself gets the mean of its values all the same.
     return torch.where(torch.isclose(kept, value, rtol=1e-6, atol=1e-6), kept, value)
+
+
+@lru_cache(maxsize=256)
+def _range_of(loss: Loss) -> tuple[float, float] | None:
+    """Return the least and the largest value of a loss, or None if what it declares does not tell."""
+    points = _extreme_points(loss)
+    if not points:
+        return None
+    values = loss.value(torch.tensor(points, dtype=torch.float64, device="cpu")).tolist()
+    low, high = min(values), max(values)
+    # Where a class has no weight, the risk is 0.
+    return None if any(map(math.isnan, values)) or not low <= 0 <= high else (low, high)
 
 
 def _extreme_points(loss: Loss) -> list[float]:
@@ -122,6 +133,10 @@ def batch_sums(
     batch = torch.Size()
     if pos.ndim > 1 or neg.ndim > 1:
         batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    if fits(pos) and fits(neg):
+        fused = _fused(pos, neg, pos_share, neg_share, loss, method, dtype, batch)
+        if fused is not None:
+            return fused
     if method == "auto":
         few = _few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
         if few is not None:
@@ -133,6 +148,45 @@ def batch_sums(
     value, grad_pos, grad_neg = pair_sums(s, t, loss, method)
     grad_pos, grad_neg = (gradient.view(*batch, gradient.shape[1]) for gradient in (grad_pos, grad_neg))
     return value.to(dtype).view(batch), grad_pos, grad_neg
+
+
+def _fused(
+    pos: Tensor,
+    neg: Tensor,
+    pos_share: Tensor | None,
+    neg_share: Tensor | None,
+    loss: Loss,
+    method: str,
+    dtype: torch.dtype,
+    batch: torch.Size,
+) -> Sums | None:
+    """Return the sums by fused kernels, or None where there are none for this problem."""
+    if not batch.numel():
+        return None
+    w, v = (None if share is None else _rows(share, batch) for share in (pos_share, neg_share))
+    points = Points(_rows(pos.to(dtype), batch), _rows(neg.to(dtype), batch), w, v)
+    found = fused_sums(points, loss, dtype, method)
+    if found is None:
+        return None
+    value, grad_pos, grad_neg = found
+    if batch:
+        grad_pos, grad_neg = grad_pos.view(*batch, -1), grad_neg.view(*batch, -1)
+    else:
+        grad_pos, grad_neg = grad_pos[0], grad_neg[0]
+    return _in_range(value, loss).to(dtype).view(batch), grad_pos, grad_neg
+
+
+def point_sums(scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss) -> tuple[Tensor, Tensor]:
+    """Return the value () and the gradient (N,) for points with labels; a share is that of a point in its own class."""
+    found = fused_point_sums(scores, positive, share, loss)
+    if found is not None:
+        return _in_range(found[0], loss).to(scores.dtype), found[1]
+    of_pos, of_neg = positive.nonzero(as_tuple=True)[0], (~positive).nonzero(as_tuple=True)[0]
+    w, v = (None, None) if share is None else (share[of_pos], share[of_neg])
+    value, grad_pos, grad_neg = batch_sums(scores[of_pos], scores[of_neg], w, v, loss, "auto")
+    gradient = torch.empty_like(scores)
+    gradient[of_pos], gradient[of_neg] = grad_pos.to(scores.dtype), grad_neg.to(scores.dtype)
+    return value, gradient
 
 
 def _few_pairs(
@@ -185,6 +239,37 @@ class _PairMean(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return _scaled(ctx, grad)
+
+
+class _PointMean(torch.autograd.Function):
+    """The mean over all pairs of points with labels, as a single node of the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss) -> Tensor:
+        value, gradient = point_sums(scores, positive, share, loss)
+        ctx.save_for_backward(scores, gradient)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        scores, gradient = ctx.saved_tensors
+        gradient = grad * gradient
+        if torch.is_grad_enabled():  # the caller may differentiate again
+            gradient = _Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
+        return gradient, None, None, None
+
+
+def point_mean(scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss) -> Tensor | None:
+    """Return the mean over all pairs for points (N,), or None where no fused kernels can compute it."""
+    if scores.ndim != 1 or not fits(scores):
+        return None
+    try:
+        value: Tensor = _PointMean.apply(scores, positive, share, loss)  # type: ignore[no-untyped-call]
+    except RuntimeError as error:  # a transform of torch.func needs another form
+        if "setup_context" not in str(error):
+            raise
+        return None
+    return value
 
 
 class _TransformedPairMean(torch.autograd.Function):
