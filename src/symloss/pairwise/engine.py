@@ -56,7 +56,10 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
 
 def _in_range(value: Tensor, loss: Loss) -> Tensor:
     """Return the mean kept between the least and the largest value of the loss, which rounding may pass."""
-    ends = _range_of(loss)
+    try:
+        ends = _range_of(loss)
+    except TypeError:  # a parameter that cannot be hashed
+        ends = _range_of.__wrapped__(loss)
     if ends is None:
         return value
     kept = value.clamp(*ends)

@@ -29,20 +29,28 @@ class Formula(NamedTuple):
     table: Tensor
 
 
-@lru_cache(maxsize=256)
 def formula_of(loss: Loss, device: torch.device) -> Formula | None:
     """Return the formula of a loss, or None if kernels do not know it."""
-    structure = loss.structure
+    if isinstance(loss.structure, Piecewise | ExponentialDecay):
+        return _declared(loss.structure, device)
+    kind = _NAMED.get(type(loss))
+    return None if kind is None else _named(kind, device)
+
+
+@lru_cache(maxsize=256)
+def _declared(structure: Piecewise | ExponentialDecay, device: torch.device) -> Formula:
     if isinstance(structure, Piecewise):
         rows = _pieces(structure)
         slopes = {row[3:] for row in rows}
         constant = next(iter(slopes))[0] if len(slopes) == 1 and not rows[0][4] else math.nan
         numbers = [number for row in rows for number in row] + [constant]
         return Formula(PIECES, len(rows), _on(device, numbers))
-    if isinstance(structure, ExponentialDecay):
-        return Formula(EXPONENTIAL, 1, _on(device, [structure.scale, structure.rate]))
-    kind = _NAMED.get(type(loss))
-    return None if kind is None else Formula(kind, 1, _on(device, [0.0]))
+    return Formula(EXPONENTIAL, 1, _on(device, [structure.scale, structure.rate]))
+
+
+@lru_cache(maxsize=256)
+def _named(kind: int, device: torch.device) -> Formula:
+    return Formula(kind, 1, _on(device, [0.0]))
 
 
 def _on(device: torch.device, numbers: list[float]) -> Tensor:
