@@ -14,7 +14,7 @@ NUMERICAL = -m "not gpu and not browser and not slow" tests/paper/convolutional 
 # NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 
-.PHONY: demo test test-slow test-processors test-pages test-clusters test-gpu lint format bench docs dist clean help
+.PHONY: demo test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "                             make test-processors  tests of numbers, rounded as on other processors"
 	@echo "                             make test-pages       tests that open pages in Chromium"
 	@echo "                             make test-clusters    tests that kill workers of Dask and Ray"
+	@echo "                             make test-latex       tests that compile tables with pdflatex"
 	@echo "                             make test-gpu         tests that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
@@ -73,6 +74,11 @@ test-pages: $(VENV)/.test
 
 test-clusters: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m cluster tests/machines
+
+test-latex: $(VENV)/.test
+	@command -v pdflatex > /dev/null || \
+	  { echo "pdflatex is missing: apt-get install texlive-latex-base texlive-latex-recommended" >&2; exit 1; }
+	$(BIN)/python -m pytest -q tests/paper/test_writers.py -k latex
 
 test-gpu: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m gpu

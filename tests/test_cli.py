@@ -66,12 +66,13 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = json.loads(run("analyze", "mine:Mine", "--json").output)
     assert report["symmetric"]["answer"] == "yes"
-    for name, message in (
-        ("mine:Other", "cannot import mine:Other"),
-        ("mine:scalar", "failed"),
-        ("mine:number", "got int"),
+    for command, message in (
+        (("analyze", "mine:Other"), "cannot import mine:Other"),
+        (("analyze", "mine:scalar"), "mine:scalar failed on a tensor of margins"),
+        (("analyze", "mine:number"), "got int"),
+        (("explore", "--losses", "hinge,mine:scalar"), "mine:scalar failed on a tensor of margins"),
     ):
-        result = run("analyze", name)
+        result = run(*command)
         assert result.exit_code == 2
         assert message in result.stderr
         assert result.stderr.count("\n") == 1

@@ -356,7 +356,8 @@ def test_any_shape_and_kind_of_margin():
     loss = sl.Hinge()
     assert loss(torch.zeros(2, 0, 3)).shape == (2, 0, 3)
     assert loss(0.5).item() == 0.5
-    assert loss([1, 2]).dtype == torch.float32
+    assert loss([1, 2]).dtype == torch.float64  # as loss(torch.tensor([1, 2])): float32 would round large integers
+    assert loss(torch.tensor([1, 2], dtype=torch.int16)).dtype == torch.float32
     assert loss(np.zeros(2)).dtype == torch.float64
     assert loss(torch.zeros(2, dtype=torch.bfloat16)).dtype == torch.float32
     assert loss.derivative(1).item() == -0.5

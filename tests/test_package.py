@@ -28,7 +28,7 @@ REFERENCE = Path(sl.__file__).parents[2] / "docs" / "reference.rst"
 
 
 # What the reference promises.
-LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks",
+LIBRARY = ["symloss", "symloss.losses", "symloss.pairwise", "symloss.functional", "symloss.risks", "symloss.epochs",
            "symloss.theory", "symloss.corruption", "symloss.metrics", "symloss.audit", "symloss.boosting",
            "symloss.sampling", "symloss.models", "symloss.machines", "symloss.estimators", "symloss.datasets",
            "symloss.datasets.classes", "symloss.tabular"]  # fmt: skip
@@ -193,6 +193,7 @@ ORDER = [
     "functional",
     "distributed",
     "risks",
+    "epochs",
     "threads",
     "theory",
     "corruption",

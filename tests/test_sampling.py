@@ -36,29 +36,30 @@ SIZES = {
 }
 
 
-@given(**SIZES)
-def test_every_batch_has_both_classes_and_every_example_is_seen(n_pos, n_neg, batch_size, ranks, seed):
+@given(**SIZES, data=st.data())
+def test_every_batch_has_both_classes_and_every_example_is_seen(n_pos, n_neg, batch_size, ranks, seed, data):
     labels = labels_of(n_pos, n_neg)
-    epochs = all_ranks(labels, batch_size, ranks, random_state=seed)
+    least = data.draw(st.integers(1, min(n_pos, batch_size - 1)))
+    epochs = all_ranks(labels, batch_size, ranks, random_state=seed, min_positives=least)
     assert len({len(epoch) for epoch in epochs}) == 1
     batches = [batch for epoch in epochs for batch in epoch]
     sizes = [len(batch) for batch in batches]
     assert max(sizes) <= batch_size
     assert max(sizes) - min(sizes) <= 1
     seen = Counter(index for batch in batches for index in batch)
-    for of_class in (labels, ~labels):
+    for of_class, fewest in ((labels, least), (~labels, 1)):
         rows = np.flatnonzero(of_class).tolist()
         in_batches = [sum(of_class[batch]) for batch in batches]
-        assert min(in_batches) >= 1
+        assert min(in_batches) >= fewest
         assert max(in_batches) - min(in_batches) <= 1
         times = [seen[row] for row in rows]
         assert min(times) >= 1
         assert max(times) - min(times) <= 1
-        assert sum(times) == max(len(rows), len(batches))  # repeated only to be in every batch
+        assert sum(times) == max(len(rows), fewest * len(batches))  # repeated only to be in every batch
         assert all(len(set(batch)) == len(batch) for batch in batches)  # but never within one
     # No fewer batches would do.
     fewer = len(batches) - ranks
-    assert fewer < 1 or max(n_pos, fewer) + max(n_neg, fewer) > fewer * batch_size
+    assert fewer < 1 or max(n_pos, least * fewer) + max(n_neg, fewer) > fewer * batch_size
 
 
 @given(**SIZES, share=st.floats(0.01, 0.99))
@@ -75,6 +76,13 @@ def test_a_share_of_positives(n_pos, n_neg, batch_size, ranks, seed, share):
         assert max(times) - min(times) <= 1
     fewer = len(batches) - ranks
     assert fewer < 1 or fewer * positives < n_pos or fewer * (batch_size - positives) < n_neg
+
+
+def test_a_share_has_at_least_the_least_number_of_positives():
+    labels = labels_of(30, 970)
+    for share, positives in ((0.02, 8), (0.5, 25)):
+        sampler = sl.StratifiedBatchSampler(labels, 50, positive_share=share, min_positives=8)
+        assert {int(labels[batch].sum()) for batch in sampler} == {positives}
 
 
 @given(**SIZES, epochs=st.integers(1, 3), data=st.data())
@@ -187,6 +195,9 @@ def test_a_data_loader_that_stops_and_goes_on():
         ({"random_state": None}, "random_state must be a whole number of at least 0, got None"),
         ({"positive_share": 1.0}, "positive_share must be a number between 0 and 1, got 1.0"),
         ({"positive_share": "x"}, "positive_share must be a number between 0 and 1, got 'x'"),
+        ({"min_positives": 0}, "min_positives must be a whole number of at least 1, got 0"),
+        ({"min_positives": 2}, "min_positives must be below batch_size = 2, got 2"),
+        ({"min_positives": 3, "batch_size": 5}, "min_positives must be at most 2, the number of positives, got 3"),
         ({"rank": 1}, "give both num_replicas and rank or neither, got None and 1"),
         ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas, got rank 2 of 2"),
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from symloss import corruption, functional, metrics, theory
 from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
+from symloss.epochs import BankedAUCLoss, whole_epoch
 from symloss.losses import (
     ActivePassive,
     BarrierHinge,
@@ -36,12 +37,13 @@ from symloss.losses import (
     list_losses,
 )
 from symloss.pairwise import pairwise_derivatives, pairwise_risk
-from symloss.risks import AUCLoss, BERLoss
+from symloss.risks import AUCLoss, BERLoss, PartialAUCLoss
 from symloss.sampling import StratifiedBatchSampler
 
 if TYPE_CHECKING:
     from symloss import audit, boosting, datasets, estimators
     from symloss import drawing as drawing
+    from symloss import epochs as epochs
     from symloss import files as files
     from symloss import losses as losses
     from symloss import machines as machines
@@ -64,6 +66,7 @@ __all__ = [
     "BERClassifier",
     "BERClassifierCV",
     "BERLoss",
+    "BankedAUCLoss",
     "BarrierHinge",
     "CallableLoss",
     "DoubleHinge",
@@ -75,6 +78,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "NormalizedCrossEntropy",
+    "PartialAUCLoss",
     "Properties",
     "Ramp",
     "Savage",
@@ -102,11 +106,12 @@ __all__ = [
     "pairwise_derivatives",
     "pairwise_risk",
     "theory",
+    "whole_epoch",
 ]
 
 
 _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
-_MODULES = ("audit", "boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models",
+_MODULES = ("audit", "boosting", "datasets", "drawing", "epochs", "estimators", "files", "losses", "machines", "models",
             "pairwise", "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
 
 

@@ -46,21 +46,25 @@ def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tenso
 
 
 def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Return real numbers as a float32 or float64 tensor; half precision and integers are converted to float32.
+    """Return real numbers as a float32 or float64 tensor, in float32 if that holds every number of their dtype.
 
-    If ``dtype`` is given, everything is converted to it.
+    So half precision and integers of at most 16 bits become float32, and larger integers float64. If ``dtype`` is
+    given, everything is converted to it.
 
     Examples
     --------
-    >>> as_real([1, 2], "scores")
-    tensor([1., 2.])
+    >>> as_real([1, 2], "scores"), as_real(torch.tensor([1, 2], dtype=torch.int8), "scores")
+    (tensor([1., 2.], dtype=torch.float64), tensor([1., 2.]))
     """
     tensor = as_tensor(values, name, dtype)
     if tensor.dtype == torch.bool or tensor.is_complex():
         raise ValueError(f"{name} must be real numbers, got dtype {tensor.dtype}")
     if dtype is not None:
         return tensor.to(dtype)
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.to(torch.float32)
+    if tensor.dtype in (torch.float32, torch.float64):
+        return tensor
+    small = tensor.is_floating_point() or tensor.element_size() <= 2
+    return tensor.to(torch.float32 if small else torch.float64)
 
 
 def is_positive(target: Any) -> Tensor:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from symloss.checking import check_fraction
 from symloss.distributed import gather_problem
-from symloss.functional import auc_of, auc_risk, ber_of, ber_risk, unmixing
+from symloss.functional import auc_of, auc_risk, ber_of, ber_risk, partial_auc_risk, unmixing
 from symloss.losses import LossLike, get_loss
 
 if TYPE_CHECKING:
@@ -152,4 +153,44 @@ class AUCLoss(_Risk):
         return auc_of(problem, self.loss, unmixing(self.pi, self.pi_prime))
 
 
-__all__ = ["AUCLoss", "BERLoss"]
+class PartialAUCLoss(nn.Module):
+    """The risk of the partial AUC: positives are paired with the share ``max_fpr`` of negatives with the top scores.
+
+    Use it where only the top of the ranking matters, and labels can be trusted: for corrupted labels it has no
+    guarantee (see ``functional.partial_auc_risk``). It has no state, and needs no special optimizer or sampler. In a
+    batch of m negatives, ``max_fpr`` times m should be several.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        The margin loss l.
+    max_fpr : float
+        The share of negatives, between 0 and 1.
+    **parameters
+        The parameters of a loss given by name.
+
+    Examples
+    --------
+    >>> import torch
+    >>> criterion = PartialAUCLoss("zero_one", max_fpr=0.5)
+    >>> criterion
+    PartialAUCLoss(ZeroOne(), max_fpr=0.5)
+    >>> criterion(torch.tensor([0.0, 1.0, -1.0]), torch.tensor([1, 0, 0]))
+    tensor(1.)
+    """
+
+    def __init__(self, loss: LossLike = "sigmoid", *, max_fpr: float = 0.1, **parameters: Any) -> None:
+        super().__init__()
+        check_fraction("max_fpr", max_fpr)
+        self.loss, self.max_fpr = get_loss(loss, **parameters), max_fpr
+
+    def extra_repr(self) -> str:
+        """Return the loss and the share, for ``repr``."""
+        return f"{self.loss!r}, max_fpr={self.max_fpr!r}"
+
+    def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
+        """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
+        return partial_auc_risk(scores, target, self.loss, weight, max_fpr=self.max_fpr)
+
+
+__all__ = ["AUCLoss", "BERLoss", "PartialAUCLoss"]

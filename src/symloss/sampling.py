@@ -21,9 +21,10 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     By default an epoch holds every example once, in as few batches of at most ``batch_size`` examples as possible. The
     sizes of batches differ by at most one, and each class is spread evenly over the batches. Only a class with fewer
-    examples than there are batches is repeated, so that every batch has one. With ``positive_share``, all batches have
-    exactly this share of positives, and the epoch ends when all examples of both classes have been seen; the class that
-    runs out first is repeated. How often two examples of a class are seen in an epoch differs by at most one.
+    examples than there are batches is repeated, so that every batch has one; ``min_positives`` asks for more than one
+    positive. With ``positive_share``, all batches have exactly this share of positives, and the epoch ends when all
+    examples of both classes have been seen; the class that runs out first is repeated. How often two examples of a
+    class are seen in an epoch differs by at most one.
 
     All ranks get the same number of batches. If no class is repeated, no two ranks see the same example.
 
@@ -36,6 +37,9 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     positive_share : float, optional
         The share of positives in a batch, rounded to whole examples, with at least one of each class; by default the
         share in the data.
+    min_positives : int
+        The least number of positives in a batch. With few positives, one per batch makes noisy pairs: the gradient of
+        an AUC risk then hangs on a single example.
     random_state : int
         The seed, which all ranks must share.
     num_replicas, rank : int, optional
@@ -70,6 +74,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         batch_size: int,
         *,
         positive_share: float | None = None,
+        min_positives: int = 1,
         random_state: int = 0,
         num_replicas: int | None = None,
         rank: int | None = None,
@@ -82,6 +87,11 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             got = f"{len(self._classes[0])} positive and {len(self._classes[1])} negative labels"
             raise ValueError(f"labels must hold both classes, got {got}")
         self.batch_size = _whole("batch_size", batch_size, 2)
+        self.min_positives = _whole("min_positives", min_positives, 1)
+        if self.min_positives >= self.batch_size:
+            raise ValueError(f"min_positives must be below batch_size = {batch_size}, got {min_positives}")
+        if self.min_positives > (most := len(self._classes[0])):
+            raise ValueError(f"min_positives must be at most {most}, the number of positives, got {min_positives}")
         self.random_state = _whole("random_state", random_state, 0)
         distributed = dist.is_available() and dist.is_initialized()
         if (num_replicas is None) != (rank is None):
@@ -149,14 +159,14 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     def _plan(self, positive_share: Any) -> tuple[int, int]:
         """Set the number of batches of all ranks together, and return how many places each class has in them."""
         n_pos, n_neg = map(len, self._classes)
-        size, ranks = self.batch_size, self.num_replicas
+        size, least, ranks = self.batch_size, self.min_positives, self.num_replicas
         if positive_share is None:
-            fewest = max(-(-(n_pos + n_neg) // size), -(-max(n_pos, n_neg) // (size - 1)))
+            fewest = max(-(-(n_pos + n_neg) // size), -(-n_pos // (size - 1)), -(-n_neg // (size - least)))
             self._batches = ranks * -(-fewest // ranks)
-            return max(n_pos, self._batches), max(n_neg, self._batches)
+            return max(n_pos, least * self._batches), max(n_neg, self._batches)
         if not (isinstance(positive_share, Real) and 0 < float(positive_share) < 1):
             raise ValueError(f"positive_share must be a number between 0 and 1, got {positive_share!r}")
-        positives = min(max(round(float(positive_share) * size), 1), size - 1)
+        positives = min(max(round(float(positive_share) * size), least), size - 1)
         fewest = max(-(-n_pos // positives), -(-n_neg // (size - positives)))
         self._batches = ranks * -(-fewest // ranks)
         return positives * self._batches, (size - positives) * self._batches

@@ -1,4 +1,7 @@
-from contextlib import contextmanager
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -112,8 +115,6 @@ def test_no_such_page_and_no_such_server(site, part):
 
 
 def test_a_server_that_does_not_answer(part, monkeypatch):
-    import socket
-
     monkeypatch.setattr(module, "TIMEOUT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(OSError, match="timed out"):
         download(f"http://127.0.0.1:{silent.getsockname()[1]}/x", part, 10)
@@ -129,3 +130,60 @@ def test_the_progress_bar_is_for_terminals_only(site, part, monkeypatch, capsys)
     out, shown = capsys.readouterr()
     assert out == ""
     assert "shown.zip" in shown
+
+
+@contextmanager
+def server_that_sends(pieces, pause=0.0):
+    """Answer one request with raw bytes, piece by piece; yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(4096)
+                for piece in pieces:
+                    connection.sendall(piece)
+                    time.sleep(pause)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (b"nonsense\r\n\r\n", "BadStatusLine"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", "LineTooLong"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 200 + b"\r\n", "more than 100 headers"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://h:notaport/\r\n\r\n", "nonnumeric port"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "Content-Length must be a number, got many"),
+    ],
+)
+def test_an_answer_that_is_no_http_is_an_error_like_others(part, head, reason):
+    with server_that_sends([head]) as url, pytest.raises(OSError, match=reason):
+        download(url, part, 10)
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (b"", "no complete answer within"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", "bytes came within"),
+    ],
+)
+def test_a_server_that_sends_byte_by_byte_is_given_up(part, monkeypatch, start, reason):
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    monkeypatch.setattr(module, "TRIES", 1)
+    with server_that_sends([start, *[b"x"] * 20], 0.03) as url, pytest.raises(OSError, match=reason):
+        download(url, part, 1000)
+
+
+def test_a_slow_server_that_sends_enough_is_not_given_up(part, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    monkeypatch.setattr(module, "ENOUGH", 10)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n"
+    with server_that_sends([head, *[b"x" * 20] * 10], 0.04) as url:
+        download(url, part, 200)
+    assert part.read_bytes() == b"x" * 200

@@ -1,3 +1,4 @@
+import gzip
 import io
 import shutil
 import subprocess
@@ -34,7 +35,7 @@ def tarred(path, members):
 
 def contents(path, gives, limit=1000):
     found = {}
-    unpack(path, path.name, gives, limit, lambda name, stream: found.update({name: stream.read()}))
+    unpack(path, path.name, gives, limit, lambda name, stream: found.update({name: stream.read(1 << 20)}))
     return found
 
 
@@ -67,6 +68,23 @@ def test_a_damaged_archive_is_an_error(tmp_path, pack, name):
         (tmp_path / name).write_bytes(damaged)
         with pytest.raises(ValueError, match="not a complete archive"):
             contents(tmp_path / name, {"mine": "data"})
+
+
+def test_a_small_archive_that_would_unpack_to_a_very_large_one_is_refused(tmp_path):
+    path = tmp_path / "x.tar.gz"
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("data")
+        entry.pax_headers = {"comment": "x" * (2 << 20)}
+        archive.addfile(entry)
+    with pytest.raises(ValueError, match="headers of at most 1048576 bytes"):
+        contents(path, {"mine": "data"})
+    with gzip.open(path, "wb") as packed:  # a member that claims 100 GB, before the one that is wanted
+        for name, size in (("other", 100 << 30), ("data", 1)):
+            entry = tarfile.TarInfo(name)
+            entry.size = size
+            packed.write(entry.tobuf())
+    with pytest.raises(ValueError, match="or more"):
+        contents(path, {"mine": "data"})
 
 
 def compressed(content, widest=16):

@@ -121,6 +121,7 @@ def change(**changes):
         (lambda content: json.dumps({key: content[key] for key in content if key != "seed"}), "lacks seed"),
         (change(format=2), "its format is 2; this symloss reads 1"),
         (change(extra=1), "unknown extra"),
+        (change(versions={"torch": None}), "the version of torch must be str, got None"),
         (change(family=""), "family must be a name"),
         (change(dataset=3), "dataset must be a name, got 3"),
         (change(dataset="susy"), "belongs into susy_pi0.65_0.45.json"),

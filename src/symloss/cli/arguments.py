@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from symloss.functional import RISKS
-from symloss.losses import Loss, get_loss
+from symloss.losses import Loss, get_loss, list_losses
 from symloss.losses.importing import import_named
 
 
@@ -63,3 +65,17 @@ def find_loss(name: str, parameters: dict[str, float]) -> Loss:
         return get_loss(found, **parameters)
     except Exception as error:  # its constructor may raise anything too
         raise ValueError(f"cannot make a loss of {name}: {error}") from error
+
+
+@contextmanager
+def code_of(losses: list[str]) -> Iterator[None]:
+    """Turn any error into a ValueError if a loss among these is the user's own: its code may raise anything."""
+    try:
+        yield
+    except OSError:  # a file cannot be written
+        raise
+    except Exception as error:
+        own = [name for name in losses if name not in list_losses()]
+        if not own:
+            raise
+        raise ValueError(f"{', '.join(own)} failed on a tensor of margins: {type(error).__name__}: {error}") from error

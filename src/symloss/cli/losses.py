@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symloss.cli.application import Json
-from symloss.cli.arguments import find_loss
+from symloss.cli.arguments import code_of, find_loss
 from symloss.cli.terminal import new_console, plain_table
-from symloss.losses import list_losses
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,12 +48,8 @@ def analyze(
     from symloss import theory
 
     loss = find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
-    try:
+    with code_of([name]):
         report = theory.analyze(loss)
-    except Exception as error:  # a user's own code may raise anything
-        if name in list_losses():
-            raise
-        raise ValueError(f"{name} failed on a tensor of margins: {type(error).__name__}: {error}") from error
     if as_json:
         print(json.dumps(report.to_dict(), indent=2))
         return

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symloss.cli.arguments import find_loss, listed
+from symloss.cli.arguments import code_of, find_loss, listed
 from symloss.cli.terminal import warn_of_damage
 
 
@@ -39,5 +39,8 @@ def explore(
     """
     from symloss.report import write_explorer
 
-    chosen = None if losses is None else [find_loss(name, {}) for name in listed(losses)]
-    print(f"wrote {write_explorer(out, chosen)}")
+    names = [] if losses is None else listed(losses)
+    chosen = None if losses is None else [find_loss(name, {}) for name in names]
+    with code_of(names):
+        path = write_explorer(out, chosen)
+    print(f"wrote {path}")

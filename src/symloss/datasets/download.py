@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TIMEOUT = 20.0  # how many seconds to wait for an answer
+TIMEOUT = 20.0  # how many seconds to wait for the next bytes
+PATIENCE = 60.0  # how many seconds the head of an answer, redirects included, or ENOUGH bytes of it may take
+ENOUGH = 1 << 16  # so a download of n bytes takes at most n/ENOUGH times PATIENCE
 TRIES = 5  # how often to connect; an attempt that brings no new bytes is the last one
 CHUNK = 1 << 18
 
@@ -38,12 +42,14 @@ def _try(url: str, part: Path, limit: int) -> str | None:
     """Ask once for the missing bytes; return None if the file is now complete, else why it is not."""
     from http.client import HTTPException
     from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+    from urllib.request import Request
 
     have = _size(part)
     headers = {"User-Agent": "symloss", "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
-        response = urlopen(Request(url, headers=headers), timeout=TIMEOUT)
+        response = _answer(Request(url, headers=headers))
+    except HTTPException as error:  # it is not an OSError, so other mirrors would not be tried
+        raise OSError(f"{type(error).__name__}: {error}") from error
     except HTTPError as answer:
         with answer:
             if answer.code != 416 or not have:
@@ -58,11 +64,13 @@ def _try(url: str, part: Path, limit: int) -> str | None:
             raise OSError(f"asked for the bytes from {have}, got {response.headers.get('Content-Range')}")
         have = have if resumed else 0
         length = response.headers.get("Content-Length")
+        if length is not None and not (length.isascii() and length.isdigit()):
+            raise OSError(f"Content-Length must be a number, got {length[:40]}")
         total = None if length is None else have + int(length)
         _check_limit(total or 0, limit)
         try:
             with part.open("ab" if resumed else "wb") as out, _progress(url, have, total) as advance:
-                while chunk := response.read(CHUNK):
+                for chunk in _chunks(response):
                     have += len(chunk)
                     _check_limit(have, limit)
                     out.write(chunk)
@@ -70,6 +78,43 @@ def _try(url: str, part: Path, limit: int) -> str | None:
         except (TimeoutError, ConnectionError, HTTPException) as error:
             return f"{type(error).__name__}: {error}"
     return None if total is None or have == total else f"{total} bytes were announced"
+
+
+def _answer(request: Any) -> Any:
+    """Return the answer to a request once its head is complete.
+
+    A server that sends its head byte by byte never makes ``urlopen`` time out, so it is waited for in a thread.
+    """
+    from urllib.request import urlopen
+
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(urlopen(request, timeout=TIMEOUT))
+        except BaseException as error:  # raised below, in the thread that waits
+            found.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if not found:
+        raise TimeoutError(f"no complete answer within {PATIENCE:g} seconds")
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
+
+
+def _chunks(response: Any) -> Iterator[bytes]:
+    """Yield the bytes of an answer as they arrive, as long as ENOUGH of them arrive within PATIENCE."""
+    start, arrived = time.monotonic(), 0
+    while chunk := response.read1(CHUNK):
+        yield chunk
+        arrived += len(chunk)
+        if arrived >= ENOUGH:
+            start, arrived = time.monotonic(), 0
+        elif time.monotonic() - start > PATIENCE:
+            raise TimeoutError(f"only {arrived} bytes came within {PATIENCE:g} seconds")
 
 
 def _size(part: Path) -> int:

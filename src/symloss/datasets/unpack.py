@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import IO
 
 CLEAR = 256  # the code by which Unix compress empties its table
+EXPANSION, SPARE = 20, 1 << 24  # a tar.gz holds at most EXPANSION times its size and SPARE bytes
+PIECE = 1 << 20  # the most bytes to read at once, and so the size of the longest header of a tar archive
 
 
 def unpack(
@@ -51,7 +53,7 @@ def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iter
                 with archive.open(member) as stream:
                     yield names[member], member, stream
     elif filename.endswith(".tar.gz"):
-        with tarfile.open(path, "r:gz") as tar:
+        with _Inflated(path) as inflated, tarfile.open(fileobj=inflated, mode="r:") as tar:
             for entry in tar:
                 content = tar.extractfile(entry) if entry.name in names and entry.isreg() else None
                 if content is not None:
@@ -59,6 +61,28 @@ def _streams(path: Path, filename: str, gives: Mapping[str, str | None]) -> Iter
     else:
         with path.open("rb") as stream:
             yield next(iter(gives)), filename, stream
+
+
+class _Inflated(gzip.GzipFile):
+    """A gzip file that is not read further than an honest archive reaches: small ones can unpack to very large ones."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._end = EXPANSION * path.stat().st_size + SPARE
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= PIECE:  # tarfile reads a header whole, whatever length it claims
+            raise ValueError(f"expected headers of at most {PIECE} bytes, got one of {size}")
+        self._check(self.tell() + size)
+        return super().read(size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._check(offset)
+        return super().seek(offset, whence)
+
+    def _check(self, end: int) -> None:
+        if end > self._end:
+            raise ValueError(f"expected at most {self._end} bytes, got {end} or more")
 
 
 def decompress_lzw(content: bytes, limit: int) -> bytes:

@@ -6,7 +6,8 @@ from symloss.functional.ber import ber_of as ber_of
 from symloss.functional.ber import ber_risk
 from symloss.functional.clean import unmixing as unmixing
 from symloss.functional.missing import MissingClassWarning
+from symloss.functional.partial import partial_auc_risk
 
 RISKS = ("ber", "auc")  # the balanced-error and the AUC risk
 
-__all__ = ["RISKS", "MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk"]
+__all__ = ["RISKS", "MissingClassWarning", "auc_derivatives", "auc_risk", "ber_risk", "partial_auc_risk"]

@@ -69,6 +69,8 @@ class Piecewise:
     def __post_init__(self) -> None:
         if len(self.coefficients) > 3:
             raise ValueError(f"a polynomial may have degree 2 at most, got coefficients {self.coefficients!r}")
+        if not all(map(math.isfinite, self.coefficients)):
+            raise ValueError(f"a polynomial must have finite coefficients, got {self.coefficients!r}")
 
     def __call__(self, z: Tensor) -> Tensor:
         """Evaluate the sum of the parts at the margins ``z``."""
@@ -105,6 +107,10 @@ class ExponentialDecay:
     scale: float = 1.0
     rate: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.scale) and math.isfinite(self.rate)):
+            raise ValueError(f"an exponential must have a finite scale and rate, got {self.scale!r}, {self.rate!r}")
+
     def __call__(self, z: Tensor) -> Tensor:
         """Evaluate the exponential at the margins ``z``."""
         return self.scale * torch.exp(-self.rate * z)
@@ -138,6 +144,13 @@ class Analytic:
     right: tuple[float, float]
     left_rate: float = 1.0
     right_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("pole_distance", "left_rate", "right_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be a finite number above 0, got {getattr(self, name)!r}")
+        if not all(map(math.isfinite, (*self.left, *self.right))):
+            raise ValueError(f"the lines of a loss must be finite, got {self.left!r} and {self.right!r}")
 
     def derivative(self) -> Analytic:
         """Return the structure of the derivative, which approaches the slopes of the two lines.

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
+from symloss.pairwise.declared import check_declared
 from symloss.pairwise.fused import fits, fused_point_sums, fused_sums
 from symloss.pairwise.fused.points import Points
 from symloss.pairwise.kinks import piecewise
@@ -132,6 +133,8 @@ def batch_sums(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
+    if method != "tiles" and loss.structure is not None:
+        check_declared(loss)
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
     batch = torch.Size()
     if pos.ndim > 1 or neg.ndim > 1:

@@ -24,10 +24,12 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
+_A_PAGE = 2  # tables
 _DOCUMENT = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[a4paper,landscape,margin=20mm]{geometry}
-\usepackage{booktabs,multirow}
+\usepackage{booktabs}
+\setlength{\belowcaptionskip}{6pt}
 \begin{document}
 %s
 \end{document}
@@ -55,7 +57,8 @@ def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
         paths.append(folder / f"{name}.tex")
         write_whole(paths[-1], text + "\n")
     paths.append(folder / "tables.tex")
-    write_whole(paths[-1], _DOCUMENT % "\n".join(rf"\input{{{name}.tex}}\clearpage" for name in tables))
+    inputs = [rf"\input{{{name}.tex}}" + r"\clearpage" * (i % _A_PAGE == 0) for i, name in enumerate(tables, 1)]
+    write_whole(paths[-1], _DOCUMENT % "\n".join(inputs))
     return paths
 
 
@@ -81,7 +84,7 @@ def main_text_table(cells: Sequence[Cell]) -> str:
         "Mean balanced accuracy (BAC=1-BER) and AUC score using multilayer perceptrons (rescaled to 0-100), where "
         rf"$\pi = 0.65$ and $\pi'=0.45$. {_boldface_and_trials(chosen)}"
     )
-    body = [line for group in groups for line in [*_multirow(group, losses), r"\midrule"]][:-1]
+    body = [line for group in groups for line in [*_group_lines(group, losses), r"\midrule"]][:-1]
     return _environment("table*", caption, ["Dataset", "Task"], losses, body)
 
 
@@ -114,7 +117,7 @@ def appendix_table(table: ScoreTable) -> str:
             for row in table.rows
             for cell in [next(iter(row.values()))]
         ]
-        body = _multirow(group, table.losses)
+        body = _group_lines(group, table.losses)
     else:
         where = rf", where $\pi = {float(table.noise[0])}$ and $\pi' = {float(table.noise[1])}$"
         dims = _dims() if table.family == "uci" else {}
@@ -147,13 +150,11 @@ def _environment(kind: str, caption: str, headings: list[str], losses: Sequence[
     )
 
 
-def _multirow(group: Sequence[tuple[str, str, dict[str, Cell]]], losses: Sequence[str]) -> list[str]:
-    """Return lines that share their first column."""
-    lines = []
-    for index, (name, second, row) in enumerate(group):
-        first = "" if index else name if len(group) == 1 else rf"\multirow{{{len(group)}}}{{*}}{{{name}}}"
-        lines.append(_line([first, second, *_scores(row, losses)]))
-    return lines
+def _group_lines(group: Sequence[tuple[str, str, dict[str, Cell]]], losses: Sequence[str]) -> list[str]:
+    """Return lines whose name stands in the first of them."""
+    return [
+        _line(["" if index else name, second, *_scores(row, losses)]) for index, (name, second, row) in enumerate(group)
+    ]
 
 
 def _scores(row: dict[str, Cell], losses: Sequence[str]) -> list[str]:

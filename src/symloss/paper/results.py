@@ -184,6 +184,8 @@ class Result(Scored, Configuration):
         if not self.scores:
             raise ValueError("scores must hold a risk, got none")
         _check_type("versions", self.versions, dict)
+        for name, version in self.versions.items():
+            _check_type(f"the version of {name}", version, str)
         _check_type("device", self.device, str)
         object.__setattr__(self, "seconds", _number("seconds", self.seconds))
         _check_type("finished", self.finished, str)

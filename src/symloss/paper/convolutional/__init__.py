@@ -144,9 +144,8 @@ def train_networks(
         number.add_(1)
 
     with torch.no_grad():
-        run = (
-            _graph(take, generator, [stack.flat, step.copy, number], optimizer.reset) if device.type == "cuda" else take
-        )
+        state = [stack.flat, step.copy, number]
+        run = as_graph(take, generator, state, optimizer.reset) if device.type == "cuda" else take
         generator.manual_seed(seed)
         found = torch.empty(
             2, training.epochs, len(risks), len(rows), len(test_images), device=device, dtype=torch.float32
@@ -183,7 +182,7 @@ def _both_ways(step: Step, images: Tensor) -> Tensor:
     return torch.stack([step.scores(features, drop)[0].unflatten(0, split) for drop in (None, masks)])
 
 
-def _graph(
+def as_graph(
     function: Callable[[], None], generator: torch.Generator, state: Sequence[Tensor], forget: Callable[[], None]
 ) -> Callable[[], None]:
     """Return a function as one CUDA graph; the state is restored after the few calls that must come before."""
@@ -211,5 +210,6 @@ __all__ = [
     "NetworkStack",
     "Trained",
     "TrainingSettings",
+    "as_graph",
     "train_networks",
 ]

@@ -1,0 +1,123 @@
+"""The steps of benchmarks/mnist_search.py, against PyTorch's own gradients and optimizer."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+import symloss as sl
+from symloss.losses import Savage, Sigmoid
+from symloss.paper.convolutional import Architecture, NetworkStack
+from symloss.paper.convolutional.batches import classes_of
+from symloss.paper.convolutional.network import NetworkLayers, state_dict
+from symloss.paper.convolutional.patches import Patches
+
+BENCHMARKS = Path(sl.__file__).parents[2] / "benchmarks"
+SMALL = Architecture(1, 16, 2, 3, 8, 4)
+
+
+@pytest.fixture(scope="module")
+def search():
+    if not BENCHMARKS.is_dir():
+        pytest.skip("the benchmarks are not installed")
+    sys.path.insert(0, str(BENCHMARKS))
+    import mnist_search
+
+    yield mnist_search
+    sys.path.remove(str(BENCHMARKS))
+
+
+def _stack_and_step(search, settings, rows):
+    draw = np.random.default_rng(0)
+    layers = [search.drawn_layers(SMALL, name, draw) for name in ("uniform", "lecun", "he")]
+    margin = torch.tensor([setting.margin for setting in settings])[:, None]
+    risks = [search.SearchRisk(row, loss, margin) for row in rows for loss in (Sigmoid(), Savage())]
+    stack = NetworkStack(SMALL, layers * len(risks))
+    generator = torch.Generator().manual_seed(3)
+    return stack, search.SearchStep(stack, risks, (Patches(), Patches()), torch.float32, generator, settings)
+
+
+def _score(network, images, masks, relu):
+    x = images.permute(0, 3, 1, 2)
+    for layer in (network.first, network.second):
+        x = F.max_pool2d(layer(x), 2)
+        x = x.relu() if relu else x
+    before, after, last = masks
+    side = SMALL.pooled[1]
+    x = x.flatten(1) * before.unflatten(1, (side, side, -1)).permute(0, 3, 1, 2).flatten(1)
+    x = network.narrow(network.wide(x).relu() * after).relu() * last
+    return network.output(x).squeeze(1)
+
+
+def _risk(row, loss, pos, neg):
+    if row == "ber":
+        return loss(pos).mean() + loss(-neg).mean()
+    return loss(pos - neg).mean() if row == "auc: one by one" else loss(pos[:, None] - neg).mean()
+
+
+def test_gradients_are_those_of_autograd_for_every_row_and_setting(search):
+    settings = [
+        search.Setting(),
+        search.Setting(relu=True, margin=2.0, dropout=(0.5, 0.5, 0.5)),
+        search.Setting(dropout=(0.0, 0.0, 0.0), margin=0.5),
+    ]
+    stack, step = _stack_and_step(search, settings, search.ROWS)
+    images = torch.randn(3, 6, 16, 16, 1, generator=torch.Generator().manual_seed(0))
+    sign = torch.tensor([[1.0, 1, 1, -1, -1, -1], [1, 1, 0, -1, -1, 0], [1, 1, 1, -1, -1, -1]])
+    state = step.generator.get_state()
+    step.write_gradients(images, classes_of(sign))
+    step.generator.set_state(state)
+    masks = step.masks(6)
+    for j, risk in enumerate(step.risks):
+        for t, setting in enumerate(settings):
+            network = stack.network(j * len(settings) + t)
+            scores = setting.margin * _score(network, images[t], [mask[t] for mask in masks], setting.relu)
+            _risk(risk.row, risk.loss, scores[sign[t] > 0], scores[sign[t] < 0]).backward()
+            ours = state_dict(NetworkLayers(*(part[j * len(settings) + t] for part in step.gradients)), SMALL)
+            for name, parameter in network.named_parameters():
+                torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_every_network_has_its_own_optimizer(search):
+    settings = [
+        search.Setting(),
+        search.Setting(1e-3, amsgrad=False, eps=1e-4, momentum=0.5, second=0.9, weight_decay=0.05),
+        search.Setting(3e-4, momentum=0.0, second=0.99),
+    ]
+    stack, step = _stack_and_step(search, settings, search.ROWS[:1])
+    optimizer = search.SearchAdam(stack, step, settings, kernels=False)
+    theirs = [[part[k].clone().requires_grad_() for part in stack.layers] for k in range(3)]
+    adams = [
+        torch.optim.Adam(
+            parts, setting.learning_rate, (setting.momentum, setting.second), setting.eps, setting.weight_decay,
+            setting.amsgrad,
+        )
+        for setting, parts in zip(settings, theirs, strict=True)
+    ]  # fmt: skip
+    generator = torch.Generator().manual_seed(0)
+    for size in (1.0, 5.0, 1.0, 0.1):
+        step.gradient.copy_(size * torch.randn(step.gradient.shape, generator=generator))
+        optimizer.step()
+        for k, adam in enumerate(adams):
+            for part, gradient in zip(theirs[k], step.gradients, strict=True):
+                part.grad = gradient[k].clone()
+            adam.step()
+    for k, parts in enumerate(theirs):
+        for ours, part in zip(stack.layers, parts, strict=True):
+            torch.testing.assert_close(ours[k], part.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_nearest_way_of_scoring_is_found(search):
+    noise, published = search.NOISES[-1], {"sigmoid": 92.2, "savage": 90.6}
+    curves = {
+        search.Curve("near", *noise, trial, search.ROWS[1], loss): {2: (50.0, mean + off), 4: (50.0, 99.0)}
+        for loss, mean in published.items()
+        for trial, off in enumerate((-1.0, 1.0))
+    }
+    fits = search.all_fits(curves)
+    (rms, way) = search.totals(fits, search.ROWS[1:2])["near"]
+    assert rms == pytest.approx(0.0, abs=1e-9)
+    assert way == "epoch 2, dropout on"
