@@ -119,7 +119,8 @@ def auc_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     check_constant(loss, problem.scores)
     warn_if_missing(problem.complete, "the AUC risk is zero and has no gradient")
     if rates is None:
-        risk = risk_of_points(problem.scores, problem.positive, loss, problem.weight)
+        reads = problem.complete is not None
+        risk = risk_of_points(problem.scores, problem.positive, loss, problem.weight, reads)
         if risk is not None:
             return risk
     pos, neg = _sides(problem)

@@ -133,10 +133,13 @@ def risk_of_pairs(
     return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
 
 
-def risk_of_points(scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None) -> Tensor | None:
+def risk_of_points(
+    scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None, reads: bool = True
+) -> Tensor | None:
     """Return the risk of points (N,) with labels without reading how many are positive, or None where that takes more.
 
-    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``.
+    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``. Unless ``reads``, no value at all is
+    read, where kernels know the formula of the loss.
 
     Examples
     --------
@@ -150,7 +153,7 @@ def risk_of_points(scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor 
     if weight is not None:
         of_pos, of_neg = _shares(weight * positive), _shares(weight * ~positive)
         share = torch.where(positive, cast(Tensor, of_pos), cast(Tensor, of_neg))
-    return point_mean(scores, positive, share, loss)
+    return point_mean(scores, positive, share, loss, reads)
 
 
 @eager

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
-from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
-from symloss.pairwise.fused.formulas import formula_of
-from symloss.pairwise.fused.points import Points
-from symloss.pairwise.problem import Sums
+from symloss.losses import Analytic, Loss, Piecewise
+from symloss.pairwise.fused.formulas import Formula, ends_of, formula_of
+from symloss.pairwise.fused.points import Points, Results, room_for
 
 if TYPE_CHECKING:
-    from symloss.losses.structure import Structure
+    from symloss.losses import ExponentialDecay, Structure
 
 # The most pairs for which computing each is fastest: separable losses, kinks, smooth losses, and no structure.
 _SEPARABLE, _KINKS, _SMOOTH, _ANY = 1 << 20, 1 << 26, 1 << 25, 1 << 34
@@ -36,32 +35,38 @@ def fits(scores: Tensor) -> bool:
     return scores.device.type == "cuda" and _has_triton() and 0 < scores.shape[-1] < _MOST_SCORES
 
 
-def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str) -> Sums | None:
-    """Return the value (k,) in float64 and both gradients in ``dtype``, or None if the plain algorithms must do it."""
-    formula = formula_of(loss, points.pos.device)
-    k, n, m = points.pos.shape[0], points.pos.shape[1], points.neg.shape[1]
+def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str, reads: bool = True) -> Results | None:
+    """Return the value and both gradients in ``dtype``, or None if the plain algorithms must do it.
+
+    Unless ``reads``, nothing is read from the device, and nothing waits for it. Kernels then compute every pair where
+    those for the structure do not do. That can take long for scores that are not finite, or very far apart.
+    """
+    device, structure = points.pos.device, loss.structure
+    formula, ends = formula_of(loss, device), ends_of(loss, device)
+    k, n, m = points.sizes()
     pairs = k * n * m if points.split is None else n * n // 4
-    structure = loss.structure
-    if formula is not None and (method == "tiles" or (method == "auto" and pairs <= _most_pairs(structure))):
-        from symloss.pairwise.fused.pairs import sums_of_every_pair
-
-        return sums_of_every_pair(points, formula, dtype)
-    if k > 1 or method == "tiles":
+    every = formula is not None and (method == "tiles" or (method == "auto" and pairs <= _most_pairs(structure)))
+    if not every and (k > 1 or method == "tiles" or not _has_kernels(structure)):
         return None
+    into = room_for(points, dtype)
+    if every:
+        _every_pair(points, formula, ends, into)
+        return into
     capturing = points.pos.is_cuda and torch.cuda.is_current_stream_capturing()
-    found = _structured(points, loss, structure, dtype, capturing)
-    if found is None:
-        return None
-    sums, flag = found
-    if not capturing:
-        return None if not isinstance(structure, Analytic) and bool(flag) else sums
-    # Nothing can be read while a CUDA graph is captured: where the flag is set, every pair is computed.
-    value = torch.full_like(sums[0], torch.nan)
+    reads = not capturing and (reads or formula is None)
+    flag = _structured(points, loss, formula, ends, into, reads)
+    if reads:
+        return None if flag is None or (not isinstance(structure, Analytic) and bool(flag)) else into
     if formula is not None:
-        from symloss.pairwise.fused.pairs import every_pair
+        _every_pair(points, formula, ends, into, flag)
+        return into
+    return Results(torch.where(flag.view(()) == 0, into.value, torch.nan), into.gradients)
 
-        value = every_pair(points, formula, sums[1:], flag)
-    return torch.where(flag == 0, sums[0], value), *sums[1:]
+
+def _every_pair(points: Points, formula: Formula, ends: Tensor, into: Results, flag: Tensor | None = None) -> None:
+    from symloss.pairwise.fused.pairs import every_pair
+
+    every_pair(points, formula, ends, into, flag)
 
 
 def _most_pairs(structure: Structure | None) -> int:
@@ -72,30 +77,31 @@ def _most_pairs(structure: Structure | None) -> int:
     return _KINKS if isinstance(structure, Piecewise) and structure.kinks else _SEPARABLE
 
 
+def _has_kernels(structure: Structure | None) -> bool:
+    if isinstance(structure, Piecewise):
+        return not structure.kinks or not any(structure.coefficients[2:])
+    return structure is not None
+
+
 def _structured(
-    points: Points, loss: Loss, structure: Structure | None, dtype: torch.dtype, capturing: bool
-) -> tuple[Sums, Tensor] | None:
+    points: Points, loss: Loss, formula: Formula | None, ends: Tensor, into: Results, reads: bool
+) -> Tensor | None:
+    structure = loss.structure
     if isinstance(structure, Analytic):
         from symloss.pairwise.fused.smooth import smooth
 
-        return smooth(points, loss, structure, dtype, capturing)
-    if isinstance(structure, ExponentialDecay) or (isinstance(structure, Piecewise) and not structure.kinks):
-        from symloss.pairwise.fused.separable import separable
-
-        return separable(points, structure, dtype)
-    if isinstance(structure, Piecewise) and not any(structure.coefficients[2:]):
+        return smooth(points, loss, formula, ends, into, reads)
+    if isinstance(structure, Piecewise) and structure.kinks:
         from symloss.pairwise.fused.kinks import bends_of, kinked
 
-        return kinked(points, bends_of(structure, points.pos.device), dtype)
-    return None
+        return kinked(points, bends_of(structure, points.pos.device), ends, into)
+    from symloss.pairwise.fused.separable import separable
+
+    return separable(points, cast("Piecewise | ExponentialDecay", structure), ends, into)
 
 
-def fused_point_sums(
-    scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss
-) -> tuple[Tensor, Tensor] | None:
-    """Return the value () in float64 and the gradient (N,) of points with labels, or None as ``fused_sums`` does."""
+def fused_point_sums(scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool) -> Results | None:
+    """Return the value and the gradient (N,) of points with labels, or None as ``fused_sums`` does."""
     from symloss.pairwise.fused.split import split
 
-    points = split(scores.contiguous(), positive.contiguous(), share)
-    sums = fused_sums(points, loss, scores.dtype, "auto")
-    return None if sums is None else (sums[0][0], sums[1][0])
+    return fused_sums(split(scores.contiguous(), positive.contiguous(), share), loss, scores.dtype, "auto", reads)

@@ -3,57 +3,59 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from symloss.losses import ExponentialDecay, Logistic, Loss, Piecewise, Savage, Sigmoid
+from symloss.losses import ExponentialDecay, Logistic, Loss, Piecewise, Savage, Sigmoid, Structure
+from symloss.pairwise.bounds import range_of
+from symloss.pairwise.remembering import remembered
 
-PIECES, EXPONENTIAL, SIGMOID, LOGISTIC, SAVAGE = range(5)
-
-_NAMED = {Sigmoid: SIGMOID, Logistic: LOGISTIC, Savage: SAVAGE}
+_NAMED = {Sigmoid: "sigmoid", Logistic: "logistic", Savage: "savage"}
 
 
 class Formula(NamedTuple):
     """A loss for the kernel of all pairs: which kind, its number of pieces, and the numbers in a table on the device.
 
-    A row of the table is a piece: the margin where it starts, the margin from which its polynomial counts, and the
-    coefficients of the polynomial. One number follows, the slope at NaN.
+    The kind is "pieces", "exponential", or that of a named loss. A row of the table is a piece: the margin where it
+    starts, the margin from which its polynomial counts, and the coefficients of the polynomial. One number follows, the
+    slope at NaN.
     """
 
-    kind: int
+    kind: str
     pieces: int
     table: Tensor
 
 
+@remembered
+def ends_of(loss: Loss, device: torch.device) -> Tensor:
+    """Return the least and the largest value of a loss for kernels; infinite where they are not known."""
+    return on_device(range_of(loss) or (-math.inf, math.inf), device)
+
+
 def formula_of(loss: Loss, device: torch.device) -> Formula | None:
     """Return the formula of a loss, or None if kernels do not know it."""
-    if isinstance(loss.structure, Piecewise | ExponentialDecay):
-        return _declared(loss.structure, device)
-    kind = _NAMED.get(type(loss))
-    return None if kind is None else _named(kind, device)
+    return _formula(loss.structure, type(loss), device)
 
 
-@lru_cache(maxsize=256)
-def _declared(structure: Piecewise | ExponentialDecay, device: torch.device) -> Formula:
+@remembered
+def _formula(structure: Structure | None, kind: type[Loss], device: torch.device) -> Formula | None:
+    if isinstance(structure, ExponentialDecay):
+        return Formula("exponential", 1, on_device((structure.scale, structure.rate), device))
     if isinstance(structure, Piecewise):
         rows = _pieces(structure)
         slopes = {row[3:] for row in rows}
         constant = next(iter(slopes))[0] if len(slopes) == 1 and not rows[0][4] else math.nan
         numbers = [number for row in rows for number in row] + [constant]
-        return Formula(PIECES, len(rows), _on(device, numbers))
-    return Formula(EXPONENTIAL, 1, _on(device, [structure.scale, structure.rate]))
+        return Formula("pieces", len(rows), on_device(numbers, device))
+    return Formula(_NAMED[kind], 1, on_device((0.0,), device)) if kind in _NAMED else None
 
 
-@lru_cache(maxsize=256)
-def _named(kind: int, device: torch.device) -> Formula:
-    return Formula(kind, 1, _on(device, [0.0]))
-
-
-def _on(device: torch.device, numbers: list[float]) -> Tensor:
+def on_device(numbers: Sequence[float], device: torch.device) -> Tensor:
+    """Return numbers in float64 on a device."""
     return torch.tensor(numbers, dtype=torch.float64, device=device)
 
 

@@ -6,7 +6,6 @@ within blocks and the sums of the blocks before: of the positives from below, of
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -15,8 +14,10 @@ import triton.language as tl
 from torch import Tensor
 
 from symloss.losses import Piecewise
-from symloss.pairwise.fused.points import Points
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.fused.formulas import on_device
+from symloss.pairwise.fused.pairs import kept_in_range
+from symloss.pairwise.fused.points import Points, Results
+from symloss.pairwise.remembering import remembered
 
 _SCAN = 2048  # scores per block of a scan
 _BLOCK = 1024  # scores per block that searches
@@ -37,7 +38,7 @@ class Bends(NamedTuple):
     flat: bool
 
 
-@lru_cache(maxsize=256)
+@remembered
 def bends_of(structure: Piecewise, device: torch.device) -> Bends:
     """Return the kinks of a structure whose polynomial is a line."""
     intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
@@ -52,8 +53,7 @@ def bends_of(structure: Piecewise, device: torch.device) -> Bends:
         numbers += [kink.where, -kink.weight * kink.power, kink.weight * kink.where**kink.power]
     for kink in squares:
         numbers += [kink.where, kink.weight, 0.0]
-    table = torch.tensor(numbers, dtype=torch.float64, device=device)
-    return Bends(table, len(corners), len(squares), flat)
+    return Bends(on_device(numbers, device), len(corners), len(squares), flat)
 
 
 @triton.jit(do_not_specialize=["n", "m", "pos_blocks"])
@@ -271,7 +271,7 @@ def _one_side(
 @triton.jit(do_not_specialize=["n", "m", "pos_blocks", "pos_scans"])
 def _kinks_kernel(
     pos, neg, pos_order, neg_order, pos_share, neg_share, pos_place, neg_place, counts, shares, moments,
-    block_shares, block_moments, table, grad_pos, grad_neg, partial, n, m, pos_blocks, pos_scans,
+    block_shares, block_moments, table, gradients, partial, n, m, pos_blocks, pos_scans,
     POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr, CORNERS: tl.constexpr,
     SQUARES: tl.constexpr, FLAT: tl.constexpr, BLOCK: tl.constexpr, SCAN: tl.constexpr,
 ):  # fmt: skip
@@ -295,12 +295,15 @@ def _kinks_kernel(
         inside = block * BLOCK < n_here
     else:
         inside = (block - pos_blocks) * BLOCK < m_here
+    grad_neg = gradients
+    if not COUNTED:
+        grad_neg = gradients + n
     if not inside:  # only where the numbers of points are on the device
         tl.store(partial + block, tl.full((), 0.0, tl.float64))
     elif block < pos_blocks:
         _one_side(
             block, pos, neg, pos_order, pos_share, pos_place, shares + n, moments + n, block_shares + pos_scans,
-            block_moments + pos_scans, table, grad_pos, partial + block, n_here, m_here, center, scale, m_total, 1.0,
+            block_moments + pos_scans, table, gradients, partial + block, n_here, m_here, center, scale, m_total, 1.0,
             POS_WEIGHTED, NEG_WEIGHTED, COUNTED, CORNERS, SQUARES, FLAT, BLOCK, SCAN, True,
         )  # fmt: skip
     else:
@@ -318,7 +321,7 @@ def _is_finite(x):
 
 @triton.jit(do_not_specialize=["n", "m", "blocks"])
 def _end_kernel(
-    pos, neg, counts, table, partial, value, flag, n, m, blocks, COUNTED: tl.constexpr, BLOCK: tl.constexpr
+    pos, neg, counts, table, ends, partial, value, flag, n, m, blocks, COUNTED: tl.constexpr, BLOCK: tl.constexpr
 ):
     """Add up the value, and set the flag if these formulas do not do: scores not finite, or too far out."""
     n_here, m_here = n, m
@@ -343,41 +346,41 @@ def _end_kernel(
         farthest = tl.maximum(farthest, tl.maximum(tl.abs(low - center), tl.abs(high - center)))
     wide = farthest > tl.load(table + 2)
     canceled = tl.load(table + 3) * farthest * farthest > 65536.0 * tl.abs(result)
-    tl.store(value, tl.where(both, result, 0.0))
+    result = kept_in_range(tl.where(both, result, 0.0), ends)
+    tl.store(value, result.to(value.dtype.element_ty))
     tl.store(flag, (both & ((finite == 0) | wide | canceled)).to(tl.int32))
 
 
-def kinked(points: Points, bends: Bends, dtype: torch.dtype) -> tuple[Sums, Tensor]:
-    """Return the sums of one problem, and a flag on the device that is not 0 where they do not hold."""
-    pos, neg, w, v, split = points
-    n, m, device = pos.shape[1], neg.shape[1], pos.device
-    s, pos_order = torch.sort(pos[0])
-    t, neg_order = torch.sort(neg[0])
-    counts = points.counts_or(s)
+def kinked(points: Points, bends: Bends, ends: Tensor, into: Results) -> Tensor:
+    """Compute one problem, and return a flag on the device that is not 0 where the results do not hold."""
+    pos, neg, w, v, _, split = points
+    (_, n, m), device = points.sizes(), pos.device
+    s, pos_order = torch.sort(pos.view(n))
+    t, neg_order = torch.sort(neg.view(m))
+    counts, pointers = points.counts_or(s), points.pointers()
     kinds = (w is not None, v is not None)
     shares = moments = block_shares = block_moments = s
-    pos_scans, neg_scans = triton.cdiv(n, _SCAN), triton.cdiv(m, _SCAN)
+    pos_scans, neg_scans = -(-n // _SCAN), -(-m // _SCAN)
     if any(kinds) or bends.squares:
         rows = 2 if bends.squares else 1
         scans = torch.empty((rows, n + m), dtype=torch.float64, device=device)
         blocks = torch.empty((rows, pos_scans + neg_scans), dtype=torch.float64, device=device)
         shares, moments, block_shares, block_moments = scans[0], scans[-1], blocks[0], blocks[-1]
         _scan_kernel[(pos_scans + neg_scans,)](
-            s, t, pos_order, neg_order, *points.pointers()[2:4], counts, shares, moments, block_shares, block_moments,
+            s, t, pos_order, neg_order, *pointers[2:4], counts, shares, moments, block_shares, block_moments,
             n, m, pos_scans, *kinds, bends.squares > 0, split is not None, _SCAN, num_warps=4,
         )  # fmt: skip
         _offsets_kernel[(rows,)](blocks, pos_scans, neg_scans, 1024, num_warps=4)
-    pos_blocks, neg_blocks = triton.cdiv(n, _BLOCK), triton.cdiv(m, _BLOCK)
+    pos_blocks, neg_blocks = -(-n // _BLOCK), -(-m // _BLOCK)
     partial = torch.empty(pos_blocks + neg_blocks, dtype=torch.float64, device=device)
-    value, flag = torch.empty(1, dtype=torch.float64, device=device), torch.empty(1, dtype=torch.int32, device=device)
-    gradients = points.empty_gradients(dtype)
+    flag = torch.empty(1, dtype=torch.int32, device=device)
     _kinks_kernel[(pos_blocks + neg_blocks,)](
-        s, t, pos_order, neg_order, *points.pointers()[2:], counts, shares, moments, block_shares, block_moments,
-        bends.table, *gradients, partial, n, m, pos_blocks, pos_scans, *kinds, split is not None, bends.corners,
-        bends.squares, bends.flat, _BLOCK, _SCAN, num_warps=4,
+        s, t, pos_order, neg_order, *pointers[2:], counts, shares, moments, block_shares, block_moments, bends.table,
+        into.gradients, partial, n, m, pos_blocks, pos_scans, *kinds, split is not None, bends.corners, bends.squares,
+        bends.flat, _BLOCK, _SCAN, num_warps=4,
     )  # fmt: skip
     _end_kernel[(1,)](
-        s, t, counts, bends.table, partial, value, flag, n, m, pos_blocks + neg_blocks, split is not None, 1024,
-        num_warps=4,
+        s, t, counts, bends.table, ends, partial, into.value, flag, n, m, pos_blocks + neg_blocks, split is not None,
+        1024, num_warps=4,
     )  # fmt: skip
-    return (value, *gradients), flag
+    return flag

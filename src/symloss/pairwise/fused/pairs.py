@@ -7,13 +7,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symloss.pairwise.fused.formulas import EXPONENTIAL, LOGISTIC, PIECES, SAVAGE, SIGMOID, Formula
-from symloss.pairwise.fused.points import Points
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.fused.formulas import Formula
+from symloss.pairwise.fused.points import Points, Results
 
-_PIECES, _EXPONENTIAL, _SIGMOID, _LOGISTIC, _SAVAGE = (
-    tl.constexpr(kind) for kind in (PIECES, EXPONENTIAL, SIGMOID, LOGISTIC, SAVAGE)
-)
+
+@triton.jit
+def kept_in_range(value, ends):
+    """Return a mean kept between two ends, which rounding may pass; one that is far outside stays as it is."""
+    kept = tl.minimum(tl.maximum(value, tl.load(ends)), tl.load(ends + 1))
+    return tl.where(tl.abs(kept - value) <= 1e-6 + 1e-6 * tl.abs(value), kept, value)
 
 
 @triton.jit
@@ -34,7 +36,7 @@ def _piece(z, table, number):
 @triton.jit
 def value_and_slope(z, table, KIND: tl.constexpr, COUNT: tl.constexpr):
     """Return l(z) and l'(z) for margins in float64; at a corner or a step, the mean of both sides."""
-    if KIND == _PIECES:
+    if KIND == "pieces":
         value, slope = _piece(z, table, 0)
         for number in tl.static_range(1, COUNT):
             start = tl.load(table + 5 * number)
@@ -45,20 +47,20 @@ def value_and_slope(z, table, KIND: tl.constexpr, COUNT: tl.constexpr):
         missing = z != z
         value = tl.where(missing, z, value)
         slope = tl.where(missing, tl.load(table + 5 * COUNT), slope)
-    elif KIND == _EXPONENTIAL:
+    elif KIND == "exponential":
         rate = tl.load(table + 1)
         value = tl.load(table) * tl.exp(-rate * z)
         slope = -rate * value
     else:
         margin = z
-        if KIND == _SAVAGE:
+        if KIND == "savage":
             margin = 2 * z
         e = tl.exp(-tl.abs(margin))
         near = 1 / (1 + e)  # of the probability of the label and that of the other one, the larger
         wrong = tl.where(margin >= 0, e * near, near)
-        if KIND == _SIGMOID:
+        if KIND == "sigmoid":
             value, slope = wrong, -e * near * near
-        elif KIND == _LOGISTIC:
+        elif KIND == "logistic":
             one_more = 1 + e
             tail = tl.where(one_more == 1, e, tl.log(one_more) * (e / (one_more - 1)))  # log1p
             value, slope = tl.where(z < 0, -z, 0.0) + tail, -wrong
@@ -111,8 +113,8 @@ def _one_side(
 
 @triton.jit(do_not_specialize=["n", "m", "pos_blocks"])
 def _pairs_kernel(
-    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, flag, table, grad_pos, grad_neg, partial,
-    n, m, pos_blocks, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
+    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, flag, table, gradients, partial, n, m,
+    pos_blocks, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
     FLAGGED: tl.constexpr, KIND: tl.constexpr, COUNT: tl.constexpr, BI: tl.constexpr, BJ: tl.constexpr,
 ):  # fmt: skip
     """Compute all pairs of a block of one class with the whole other class; blocks of the positives come first."""
@@ -128,6 +130,9 @@ def _pairs_kernel(
         scale = scale / tl.maximum(n_here, 1).to(tl.float64)
     if not NEG_WEIGHTED:
         scale = scale / tl.maximum(m_here, 1).to(tl.float64)
+    grad_pos, grad_neg = gradients, gradients
+    if not COUNTED:
+        grad_neg = gradients + tl.num_programs(1).to(tl.int64) * n
     if block < pos_blocks:
         _one_side(
             pos + row * n, neg + row * m, pos_share + row * n, neg_share + row * m, pos_place, grad_pos + row * n,
@@ -142,32 +147,38 @@ def _pairs_kernel(
         )  # fmt: skip
 
 
-def every_pair(points: Points, formula: Formula, into: tuple[Tensor, Tensor], flag: Tensor | None = None) -> Tensor:
-    """Write both gradients, and return the value (k,) in float64; with a flag, nothing is done where it is 0.
+@triton.jit(do_not_specialize=["blocks"])
+def _value_kernel(partial, ends, flag, value, blocks, FLAGGED: tl.constexpr, BLOCK: tl.constexpr):
+    """Add up the parts of the value of each problem."""
+    row = tl.program_id(0)
+    if FLAGGED:  # noqa: SIM102
+        if tl.load(flag) == 0:
+            return
+    total = tl.full((BLOCK,), 0.0, tl.float64)
+    for start in range(0, blocks, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total += tl.load(partial + row.to(tl.int64) * blocks + i, mask=i < blocks, other=0.0)
+    tl.store(value + row, kept_in_range(tl.sum(total, 0), ends).to(value.dtype.element_ty))
 
-    What is returned is then not defined.
-    """
-    pos, neg, _, _, split = points
-    k, n, m = pos.shape[0], pos.shape[1], neg.shape[1]
+
+def every_pair(points: Points, formula: Formula, ends: Tensor, into: Results, flag: Tensor | None = None) -> None:
+    """Compute every pair; with a flag, nothing is done where it is 0."""
+    pos, split = points.pos, points.split
+    k, n, m = points.sizes()
     rows, columns, warps = _tile(k * n * m)
-    pos_blocks, neg_blocks = triton.cdiv(n, rows), triton.cdiv(m, rows)
+    pos_blocks, neg_blocks = -(-n // rows), -(-m // rows)
     partial = torch.empty((k, pos_blocks), dtype=torch.float64, device=pos.device)
+    flagged, flag = flag is not None, pos if flag is None else flag
     _pairs_kernel[(pos_blocks + neg_blocks, k)](
-        *points.pointers(), points.counts_or(pos), pos if flag is None else flag, formula.table, *into, partial,
-        n, m, pos_blocks, points.pos_share is not None, points.neg_share is not None, split is not None,
-        flag is not None, formula.kind, formula.pieces, rows, columns, num_warps=warps,
+        *points.pointers(), points.counts_or(pos), flag, formula.table, into.gradients, partial, n, m, pos_blocks,
+        points.pos_share is not None, points.neg_share is not None, split is not None, flagged, formula.kind,
+        formula.pieces, rows, columns, num_warps=warps,
     )  # fmt: skip
-    return partial.sum(1) if pos_blocks > 1 else partial[:, 0]
+    _value_kernel[(k,)](partial, ends, flag, into.value, pos_blocks, flagged, 1024, num_warps=4)
 
 
 def _tile(pairs: int) -> tuple[int, int, int]:
     """Return the rows, the columns and the warps of a tile: small ones use more of the processors."""
-    if pairs <= 1 << 16:
+    if pairs <= 1 << 18:
         return 4, 128, 2
     return (8, 128, 4) if pairs <= 1 << 24 else (16, 128, 4)
-
-
-def sums_of_every_pair(points: Points, formula: Formula, dtype: torch.dtype) -> Sums:
-    """Return the value (k,) in float64 and the gradients (k, n) and (k, m) in ``dtype``."""
-    gradients = points.empty_gradients(dtype)
-    return every_pair(points, formula, gradients), *gradients

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import torch
 import triton
@@ -11,14 +10,16 @@ import triton.language as tl
 from torch import Tensor
 
 from symloss.losses import ExponentialDecay, Piecewise
-from symloss.pairwise.fused.points import Points
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.fused.formulas import on_device
+from symloss.pairwise.fused.pairs import kept_in_range
+from symloss.pairwise.fused.points import Points, Results
+from symloss.pairwise.remembering import remembered
 
 _MOST_BLOCKS = 512  # of each class; every block of gradients reads the sums of all of them
 _BLOCK = 1024
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _numbers(structure: Piecewise | ExponentialDecay, device: torch.device) -> Tensor:
     """Return the coefficients and the least or largest value of a polynomial, or the scale and rate of a decay."""
     if isinstance(structure, ExponentialDecay):
@@ -27,7 +28,7 @@ def _numbers(structure: Piecewise | ExponentialDecay, device: torch.device) -> T
         a, b, c = (*structure.coefficients, 0.0, 0.0, 0.0)[:3]
         vertex = a - b**2 / (4 * c) if c else math.inf
         numbers = [a, b, c, vertex if math.isfinite(vertex) else math.copysign(math.inf, -c)]
-    return torch.tensor(numbers, dtype=torch.float64, device=device)
+    return on_device(numbers, device)
 
 
 @triton.jit
@@ -144,8 +145,8 @@ def _is_finite(x):
 
 @triton.jit(do_not_specialize=["n", "m", "blocks", "pos_blocks"])
 def _gradients_kernel(
-    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, numbers, sums, value, flag, grad_pos, grad_neg,
-    n, m, blocks, pos_blocks, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
+    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, numbers, sums, ends, value, flag,
+    gradients, n, m, blocks, pos_blocks, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
     DECAY: tl.constexpr, MOST: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Combine the sums of both classes, and write a block of a gradient; the first block also writes the value."""
@@ -177,11 +178,15 @@ def _gradients_kernel(
         finite = _is_finite(mean_pos) & _is_finite(mean_neg)
         if not DECAY:
             finite = finite & _is_finite(total_pos) & _is_finite(total_neg)
-        tl.store(value, tl.where(both, result, 0.0))
+        result = kept_in_range(tl.where(both, result, 0.0), ends)
+        tl.store(value, result.to(value.dtype.element_ty))
         tl.store(flag, (both & (finite == 0)).to(tl.int32))
+    grad_neg = gradients
+    if not COUNTED:
+        grad_neg = gradients + n
     if block < pos_blocks:
         _one_gradient(
-            pos, pos_share, pos_place, grad_pos, n_here, block, numbers, 1.0, scale, center, of_neg, mean_neg,
+            pos, pos_share, pos_place, gradients, n_here, block, numbers, 1.0, scale, center, of_neg, mean_neg,
             total_neg, POS_WEIGHTED, COUNTED, DECAY, BLOCK,
         )  # fmt: skip
     else:
@@ -191,23 +196,20 @@ def _gradients_kernel(
         )  # fmt: skip
 
 
-def separable(points: Points, structure: Piecewise | ExponentialDecay, dtype: torch.dtype) -> tuple[Sums, Tensor]:
-    """Return the sums of one problem, and a flag on the device that is not 0 where they do not hold."""
-    pos, neg, w, v, split = points
-    n, m, device = pos.shape[1], neg.shape[1], pos.device
+def separable(points: Points, structure: Piecewise | ExponentialDecay, ends: Tensor, into: Results) -> Tensor:
+    """Compute one problem, and return a flag on the device that is not 0 where the results do not hold."""
+    pos, _, w, v, _, split = points
+    (_, n, m), device = points.sizes(), pos.device
     numbers, decay = _numbers(structure, device), isinstance(structure, ExponentialDecay)
-    pos_blocks, neg_blocks = triton.cdiv(n, _BLOCK), triton.cdiv(m, _BLOCK)
+    pos_blocks, neg_blocks = -(-n // _BLOCK), -(-m // _BLOCK)
     blocks = min(_MOST_BLOCKS, max(pos_blocks, neg_blocks))
     sums = torch.empty((2 * blocks, 3), dtype=torch.float64, device=device)
-    value, flag = torch.empty(1, dtype=torch.float64, device=device), torch.empty(1, dtype=torch.int32, device=device)
-    gradients = points.empty_gradients(dtype)
+    flag = torch.empty(1, dtype=torch.int32, device=device)
     kinds = (w is not None, v is not None, split is not None, decay)
-    counts = points.counts_or(pos)
-    _sums_kernel[(2 * blocks,)](
-        *points.pointers()[:4], counts, numbers, sums, n, m, blocks, *kinds, _BLOCK, num_warps=4
-    )
+    counts, pointers = points.counts_or(pos), points.pointers()
+    _sums_kernel[(2 * blocks,)](*pointers[:4], counts, numbers, sums, n, m, blocks, *kinds, _BLOCK, num_warps=4)
     _gradients_kernel[(pos_blocks + neg_blocks,)](
-        *points.pointers(), counts, numbers, sums, value, flag, *gradients, n, m, blocks, pos_blocks, *kinds,
+        *pointers, counts, numbers, sums, ends, into.value, flag, into.gradients, n, m, blocks, pos_blocks, *kinds,
         _MOST_BLOCKS, _BLOCK, num_warps=4,
     )  # fmt: skip
-    return (value, *gradients), flag
+    return flag

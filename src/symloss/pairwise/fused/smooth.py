@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -19,14 +19,17 @@ import triton.language as tl
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
-from symloss.pairwise.fused.points import Points
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.fused.formulas import Formula, on_device
+from symloss.pairwise.fused.pairs import kept_in_range, value_and_slope
+from symloss.pairwise.fused.points import Points, Results
+from symloss.pairwise.remembering import remembered
 
 _BLOCK = 2048
 _MOST_ENDS = 512  # blocks of each class that are searched for its ends
 _DIGITS = {torch.float32: math.log(1e11), torch.float64: math.log(1e16)}
 _NODES = (32, 64, 128, 256, 512, 1024)
-_CAPTURED = 256  # nodes in a CUDA graph, where the range of the scores cannot be read
+_MOST_FUSED = 128  # nodes for which one kernel computes the interaction
+_UNREAD = 256  # nodes where the range of the scores is not read
 _SEPARATED = 2.0  # margins that all exceed this, in decay lengths, would lose digits
 
 
@@ -41,13 +44,13 @@ class Frame(NamedTuple):
     most: float
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _limits(structure: Analytic, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the widest half range and the extreme margins for a CUDA graph, and the least half width of a range."""
-    widest = _widest(_CAPTURED, structure, dtype)
+    """Return the widest half range and the extreme margins if nothing is read, and the least half width of a range."""
+    widest = _widest(_UNREAD, structure, dtype)
     right, left = _SEPARATED / structure.right_rate, _SEPARATED / structure.left_rate
     numbers = [widest, right, -left, 1e-3 * structure.pole_distance]
-    return torch.tensor(numbers, dtype=torch.float64, device=device)
+    return on_device(numbers, device)
 
 
 def _widest(nodes: int, structure: Analytic, dtype: torch.dtype) -> float:
@@ -96,7 +99,7 @@ def _ends_of_one_side(scores, shares, ends, size, block, blocks, WEIGHTED: tl.co
 
 @triton.jit(do_not_specialize=["blocks"])
 def _frame_kernel(ends, limits, frame, flag, blocks, MOST: tl.constexpr):
-    """Store the frame, and a flag that is not 0 where the nodes of a CUDA graph are not enough."""
+    """Store the frame, and a flag that is not 0 where the nodes are not enough if nothing is read."""
     i = tl.arange(0, MOST)
     there = i < blocks
     pos_low = tl.min(tl.load(ends + 2 * i, mask=there, other=float("inf")), 0)
@@ -129,7 +132,7 @@ def _place(scores, i, there, frame):
 
 @triton.jit
 def _moments_of_one_side(
-    scores, shares, moments, frame, size, block, nodes, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr
+    scores, shares, moments, frame, size, block, blocks, nodes, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr
 ):
     i = block * BLOCK + tl.arange(0, BLOCK)
     there = i < size
@@ -139,26 +142,60 @@ def _moments_of_one_side(
         this = tl.load(shares + i, mask=there, other=0.0)
     following = this * x
     for k in range(nodes):
-        tl.store(moments + k, tl.sum(this, 0))
+        tl.store(moments + k * blocks + block, tl.sum(this, 0))
         this, following = following, 2 * x * following - this
 
 
 @triton.jit(do_not_specialize=["n", "m", "pos_blocks", "nodes"])
 def _moments_kernel(
-    pos, neg, pos_share, neg_share, counts, frame, moments, n, m, pos_blocks, nodes, POS_WEIGHTED: tl.constexpr,
+    pos, neg, pos_share, neg_share, counts, frame, parts, n, m, pos_blocks, nodes, POS_WEIGHTED: tl.constexpr,
     NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Store the sums of share times T_k over a block of one class; the blocks of the positives come first."""
+    """Store the sums of share times T_k over a block of one class; all parts of the positives come first."""
     block = tl.program_id(0)
     n_here, m_here = n, m
     if COUNTED:
         n_here, m_here = tl.load(counts).to(tl.int32), tl.load(counts + 1).to(tl.int32)
     if block < pos_blocks:
-        _moments_of_one_side(pos, pos_share, moments + block * nodes, frame, n_here, block, nodes, POS_WEIGHTED, BLOCK)
+        _moments_of_one_side(pos, pos_share, parts, frame, n_here, block, pos_blocks, nodes, POS_WEIGHTED, BLOCK)
     else:
         _moments_of_one_side(
-            neg, neg_share, moments + block * nodes, frame + 2, m_here, block - pos_blocks, nodes, NEG_WEIGHTED, BLOCK
-        )
+            neg, neg_share, parts + pos_blocks * nodes, frame + 2, m_here, block - pos_blocks,
+            tl.num_programs(0) - pos_blocks, nodes, NEG_WEIGHTED, BLOCK,
+        )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["pos_blocks", "neg_blocks", "nodes"])
+def _add_kernel(parts, moments, pos_blocks, neg_blocks, nodes, BLOCK: tl.constexpr):
+    """Add up the parts of one moment of one class."""
+    degree, side = tl.program_id(0), tl.program_id(1)
+    blocks = tl.where(side == 0, pos_blocks, neg_blocks)
+    own = parts + side * pos_blocks * nodes + degree * blocks
+    total = tl.full((BLOCK,), 0.0, tl.float64)
+    for start in range(0, blocks, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        total += tl.load(own + i, mask=i < blocks, other=0.0)
+    tl.store(moments + side * nodes + degree, tl.sum(total, 0))
+
+
+@triton.jit
+def _interact_kernel(
+    moments, frame, points, matrix, table, value, coefficients, KIND: tl.constexpr, COUNT: tl.constexpr,
+    NODES: tl.constexpr,
+):  # fmt: skip
+    """Do what ``_interact`` does, for a loss with a formula and few nodes."""
+    i = tl.arange(0, NODES)
+    transform = tl.load(matrix + i[:, None] * NODES + i[None, :])
+    of_pos = tl.sum(transform * tl.load(moments + i)[None, :], 1)
+    of_neg = tl.sum(transform * tl.load(moments + NODES + i)[None, :], 1)
+    s = tl.load(frame) + tl.load(frame + 1) * tl.load(points + i)
+    t = tl.load(frame + 2) + tl.load(frame + 3) * tl.load(points + i)
+    values, slopes = value_and_slope(s[:, None] - t[None, :], table, KIND, COUNT)
+    tl.store(value, tl.sum(tl.sum(values * of_neg[None, :], 1) * of_pos, 0))
+    at_pos = tl.sum(slopes * of_neg[None, :], 1)
+    at_neg = tl.sum(slopes * of_pos[:, None], 0)
+    tl.store(coefficients + i, tl.sum(transform * at_pos[:, None], 0))
+    tl.store(coefficients + NODES + i, -tl.sum(transform * at_neg[:, None], 0))
 
 
 @triton.jit
@@ -183,8 +220,8 @@ def _read_one_side(
 
 @triton.jit(do_not_specialize=["n", "m", "pos_blocks", "nodes"])
 def _read_kernel(
-    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, frame, coefficients, grad_pos, grad_neg, value,
-    n, m, pos_blocks, nodes, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
+    pos, neg, pos_share, neg_share, pos_place, neg_place, counts, frame, coefficients, total, ends, gradients,
+    value, n, m, pos_blocks, nodes, POS_WEIGHTED: tl.constexpr, NEG_WEIGHTED: tl.constexpr, COUNTED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Write a block of a gradient from the polynomial of its class, and scale the value."""
@@ -198,10 +235,13 @@ def _read_kernel(
     if not NEG_WEIGHTED:
         scale = scale / tl.maximum(m_here, 1).to(tl.float64)
     if block == 0:
-        tl.store(value, tl.load(value) * scale)
+        tl.store(value, kept_in_range(tl.load(total) * scale, ends).to(value.dtype.element_ty))
+    grad_neg = gradients
+    if not COUNTED:
+        grad_neg = gradients + n
     if block < pos_blocks:
         _read_one_side(
-            pos, pos_share, pos_place, coefficients, grad_pos, frame, n_here, block, nodes, scale, POS_WEIGHTED,
+            pos, pos_share, pos_place, coefficients, gradients, frame, n_here, block, nodes, scale, POS_WEIGHTED,
             COUNTED, BLOCK,
         )  # fmt: skip
     else:
@@ -236,36 +276,64 @@ def _interact(loss: Loss, frame: Tensor, moments: Tensor) -> tuple[Tensor, Tenso
 
 
 def smooth(
-    points: Points, loss: Loss, structure: Analytic, dtype: torch.dtype, capturing: bool
-) -> tuple[Sums, Tensor] | None:
-    """Return the sums of one problem and a flag as other kernels do, or None if the range of the scores is too wide.
+    points: Points, loss: Loss, formula: Formula | None, ends: Tensor, into: Results, reads: bool
+) -> Tensor | None:
+    """Compute one problem, and return a flag as other kernels do, or None if the range of the scores is too wide.
 
-    The flag counts in a CUDA graph only; otherwise the range is read.
+    The flag counts where nothing is read; otherwise the range is read first.
     """
-    pos, neg, w, v, split = points
-    n, m, device = pos.shape[1], neg.shape[1], pos.device
-    kinds, counts = (w is not None, v is not None, split is not None), points.counts_or(pos)
-    blocks = min(_MOST_ENDS, triton.cdiv(max(n, m), _BLOCK))
-    ends = torch.empty((2 * blocks, 2), dtype=torch.float64, device=device)
+    pos, _, w, v, _, split = points
+    (_, n, m), device, dtype = points.sizes(), pos.device, into.value.dtype
+    structure = cast(Analytic, loss.structure)
+    kinds, counts, pointers = (
+        (w is not None, v is not None, split is not None),
+        points.counts_or(pos),
+        points.pointers(),
+    )
+    parts = min(_MOST_ENDS, -(-max(n, m) // _BLOCK))
+    room = torch.empty((2 * parts, 2), dtype=torch.float64, device=device)
     frame, flag = torch.empty(6, dtype=torch.float64, device=device), torch.empty(1, dtype=torch.int32, device=device)
-    _ends_kernel[(2 * blocks,)](*points.pointers()[:4], counts, ends, n, m, blocks, *kinds, _BLOCK, num_warps=4)
-    _frame_kernel[(1,)](ends, _limits(structure, dtype, device), frame, flag, blocks, _MOST_ENDS, num_warps=4)
-    nodes = _CAPTURED if capturing else _enough_nodes(Frame(*frame.tolist()), structure, dtype)
+    _ends_kernel[(2 * parts,)](*pointers[:4], counts, room, n, m, parts, *kinds, _BLOCK, num_warps=4)
+    _frame_kernel[(1,)](room, _limits(structure, dtype, device), frame, flag, parts, _MOST_ENDS, num_warps=4)
+    nodes = _enough_nodes(Frame(*frame.tolist()), structure, dtype) if reads else _UNREAD
     if nodes is None:
         return None
-    pos_blocks, neg_blocks = triton.cdiv(n, _BLOCK), triton.cdiv(m, _BLOCK)
-    parts = torch.empty((pos_blocks + neg_blocks, nodes), dtype=torch.float64, device=device)
-    _moments_kernel[(pos_blocks + neg_blocks,)](
-        *points.pointers()[:4], counts, frame, parts, n, m, pos_blocks, nodes, *kinds, _BLOCK, num_warps=8
-    )
-    moments = torch.stack([parts[:pos_blocks].sum(0), parts[pos_blocks:].sum(0)])
-    value, coefficients = _interact(loss, frame, moments)
-    gradients = points.empty_gradients(dtype)
+    moments, pos_blocks, neg_blocks = _moments(points, frame, nodes)
+    if formula is not None and nodes <= _MOST_FUSED:
+        total, coefficients = _fused_interaction(formula, frame, moments)
+    else:
+        total, coefficients = _interact(loss, frame, moments)
     _read_kernel[(pos_blocks + neg_blocks,)](
-        *points.pointers(), counts, frame, coefficients, *gradients, value, n, m, pos_blocks, nodes, *kinds, _BLOCK,
-        num_warps=8,
+        *pointers, counts, frame, coefficients, total, ends, into.gradients, into.value, n, m, pos_blocks, nodes,
+        *kinds, _BLOCK, num_warps=8,
     )  # fmt: skip
-    return (value.view(1), *gradients), flag
+    return flag
+
+
+def _moments(points: Points, frame: Tensor, nodes: int) -> tuple[Tensor, int, int]:
+    """Return the moments (2, degrees), and the number of blocks of either class."""
+    pos, _, w, v, _, split = points
+    (_, n, m), device = points.sizes(), pos.device
+    pos_blocks, neg_blocks = -(-n // _BLOCK), -(-m // _BLOCK)
+    parts = torch.empty(((pos_blocks + neg_blocks) * nodes,), dtype=torch.float64, device=device)
+    moments = torch.empty((2, nodes), dtype=torch.float64, device=device)
+    _moments_kernel[(pos_blocks + neg_blocks,)](
+        *points.pointers()[:4], points.counts_or(pos), frame, parts, n, m, pos_blocks, nodes, w is not None,
+        v is not None, split is not None, _BLOCK, num_warps=8,
+    )  # fmt: skip
+    _add_kernel[(nodes, 2)](parts, moments, pos_blocks, neg_blocks, nodes, 512, num_warps=4)
+    return moments, pos_blocks, neg_blocks
+
+
+def _fused_interaction(formula: Formula, frame: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
+    nodes = moments.shape[1]
+    places, matrix = _transform(nodes, moments.device)
+    total, coefficients = moments.new_empty(1), torch.empty_like(moments)
+    _interact_kernel[(1,)](
+        moments, frame, places, matrix, formula.table, total, coefficients, formula.kind, formula.pieces, nodes,
+        num_warps=4 if nodes < 128 else 16,
+    )  # fmt: skip
+    return total, coefficients
 
 
 def _enough_nodes(frame: Frame, structure: Analytic, dtype: torch.dtype) -> int | None:

@@ -58,16 +58,17 @@ def _split_kernel(
 def split(scores: Tensor, positive: Tensor, share: Tensor | None) -> Points:
     """Return the points (N,) of one problem by class; ``share`` is each point's share of its own class."""
     size, device = scores.shape[0], scores.device
-    blocks = triton.cdiv(size, _BLOCK)
-    both = torch.empty((2, size), dtype=scores.dtype, device=device)
-    places = torch.empty((2, size), dtype=torch.int64, device=device)
-    shares = both if share is None else torch.empty((2, size), dtype=torch.float64, device=device)
-    numbers = torch.empty(blocks + 2, dtype=torch.int32, device=device)
-    block_counts, counts = numbers[2:], numbers[:2]
+    blocks = -(-size // _BLOCK)
+    pos, neg = torch.empty_like(scores), torch.empty_like(scores)
+    pos_place, neg_place = (torch.empty(size, dtype=torch.int64, device=device) for _ in range(2))
+    shares = (pos, neg)
+    if share is not None:
+        shares = torch.empty_like(share), torch.empty_like(share)
+    block_counts, counts = (torch.empty(length, dtype=torch.int32, device=device) for length in (blocks, 2))
     _count_kernel[(blocks,)](positive, block_counts, size, _BLOCK, num_warps=4)
     _split_kernel[(blocks,)](
-        scores, positive, both if share is None else share, both[0], both[1], shares[0], shares[1], places[0],
-        places[1], block_counts, counts, size, blocks, share is not None, _BLOCK, num_warps=4,
+        scores, positive, scores if share is None else share, pos, neg, *shares, pos_place, neg_place, block_counts,
+        counts, size, blocks, share is not None, _BLOCK, num_warps=4,
     )  # fmt: skip
-    w, v = (None, None) if share is None else (shares[:1], shares[1:])
-    return Points(both[:1], both[1:], w, v, Split(places[0], places[1], counts))
+    w, v = (None, None) if share is None else (shares[0], shares[1])
+    return Points(pos, neg, w, v, scores.shape[:0], Split(pos_place, neg_place, counts))
