@@ -5,6 +5,7 @@ import torch
 
 import symloss as sl
 from symloss.functional import auc_risk, ber_risk
+from symloss.losses import Piecewise
 
 pytestmark = [
     pytest.mark.gpu,
@@ -107,7 +108,7 @@ def test_a_cuda_graph_of_the_loss_and_its_gradient(name, n):
             target.copy_(torch.rand(n, device="cuda") < share)
         graph.replay()
         leaf = scores.detach().cpu().double().requires_grad_()
-        expected = auc_risk(leaf, target.cpu(), name)
+        expected = auc_risk(leaf, target.cpu(), name, validate=False)  # no warning of a missing class
         (gradient,) = torch.autograd.grad(expected, leaf)
         assert (value.cpu().double() - expected).abs() <= 3e-7 * expected.abs()
         assert (scores.grad.cpu().double() - gradient).abs().max() <= 3e-7 * gradient.abs().max()
@@ -128,7 +129,7 @@ def test_a_cuda_graph_where_scores_are_far_apart(name):
 
 
 @pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-@pytest.mark.parametrize("n", [100, 5000])
+@pytest.mark.parametrize("n", [100, 60_000])
 def test_nothing_waits_where_values_are_not_validated(module, n):
     pytest.importorskip("triton")
     scores, target = torch.randn(n, device="cuda", requires_grad=True), torch.arange(n, device="cuda") % 2
@@ -176,3 +177,37 @@ def test_kernels_are_the_tiles(name, shape, weighted):
             largest = expected[finite].abs().max() if finite.any() else 1.0
             assert torch.equal(found.isfinite(), finite)
             assert (found - expected)[finite].abs().max() <= 3e-7 * largest
+
+
+def test_a_cuda_graph_of_a_smooth_loss_that_read_its_range_before():
+    pytest.importorskip("triton")
+    pos, neg = (torch.randn(20_000, device="cuda") for _ in range(2))
+    before = sl.pairwise_risk(pos, neg, "sigmoid")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = sl.pairwise_risk(pos, neg, "sigmoid")
+    graph.replay()
+    torch.testing.assert_close(value, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_mean_of_equal_values_stays_in_the_range_of_the_loss(dtype):
+    for name in ("zero_one", "ramp", "sigmoid", "savage"):
+        for n in (7, 3000, 20_000):
+            pos = torch.full((n,), -50.0, dtype=dtype, device="cuda")
+            assert sl.pairwise_risk(pos, pos + 100, name) == 1
+
+
+class Listed(sl.Loss):
+    """The unhinged loss, whose structure cannot be hashed."""
+
+    structure = Piecewise(coefficients=[1.0, -1.0])
+
+    def value(self, z):
+        return 1 - z
+
+
+@pytest.mark.parametrize("n", [10, 20_000])
+def test_a_structure_that_cannot_be_hashed(n):
+    pos, neg = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    torch.testing.assert_close(sl.pairwise_risk(pos, neg, Listed()), sl.pairwise_risk(pos, neg, "unhinged"))

@@ -55,7 +55,7 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    return risk_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
+    return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
 
 
 class Derivatives(NamedTuple):
@@ -127,9 +127,15 @@ def risk_of_pairs(
     >>> risk_of_pairs(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), get_loss("zero_one"))
     tensor(0.3750)
     """
+    return _mean(pos, neg, loss, pos_weight, neg_weight, method)
+
+
+def _mean(
+    pos: Tensor, neg: Tensor, loss: Loss, pos_weight: Tensor | None, neg_weight: Tensor | None, method: str
+) -> Tensor:
     if pos.device.type == "mps":  # MPS has no float64
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
-        return risk_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
+        return _mean(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
     return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
 
 

@@ -141,9 +141,9 @@ def _fused(
     batch = _batch(pos, neg)
     if not batch.numel():
         return None
-    s, t, w, v = (
-        None if x is None else _all_rows(x, batch) for x in (pos.to(dtype), neg.to(dtype), pos_share, neg_share)
-    )
+    s, t = _all_rows(pos.to(dtype), batch), _all_rows(neg.to(dtype), batch)
+    w = None if pos_share is None else _all_rows(pos_share, batch)
+    v = None if neg_share is None else _all_rows(neg_share, batch)
     return fused_sums(Points(s, t, w, v, batch), loss, dtype, method)
 
 

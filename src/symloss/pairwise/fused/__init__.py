@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from symloss.losses import ExponentialDecay, Structure
 
 # The most pairs for which computing each is fastest: separable losses, kinks, smooth losses, and no structure.
-_SEPARABLE, _KINKS, _SMOOTH, _ANY = 1 << 20, 1 << 26, 1 << 25, 1 << 34
+_SEPARABLE, _KINKS, _SMOOTH, _ANY = 1 << 24, 1 << 26, 1 << 26, 1 << 34
 _MOST_SCORES = 1 << 30  # twice a number of scores must fit into an int32
 
 
@@ -31,8 +31,10 @@ def _has_triton() -> bool:
 
 
 def fits(scores: Tensor) -> bool:
-    """Return whether kernels can run where these scores are."""
-    return scores.device.type == "cuda" and _has_triton() and 0 < scores.shape[-1] < _MOST_SCORES
+    """Return whether kernels can run where these scores are; they are launched on the current device."""
+    if not scores.is_cuda or not _has_triton() or scores.get_device() != torch.cuda.current_device():
+        return False
+    return 0 < scores.shape[-1] < _MOST_SCORES
 
 
 def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str, reads: bool = True) -> Results | None:

@@ -296,6 +296,7 @@ def smooth(
     _ends_kernel[(2 * parts,)](*pointers[:4], counts, room, n, m, parts, *kinds, _BLOCK, num_warps=4)
     _frame_kernel[(1,)](room, _limits(structure, dtype, device), frame, flag, parts, _MOST_ENDS, num_warps=4)
     nodes = _enough_nodes(Frame(*frame.tolist()), structure, dtype) if reads else _UNREAD
+    _transform(_UNREAD, device)  # a CUDA graph that is captured later could not make it
     if nodes is None:
         return None
     moments, pos_blocks, neg_blocks = _moments(points, frame, nodes)
