@@ -47,18 +47,21 @@ def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str, read
     formula, ends = formula_of(loss, device), ends_of(loss, device)
     k, n, m = points.sizes()
     pairs = k * n * m if points.split is None else n * n // 4
-    every = formula is not None and (method == "tiles" or (method == "auto" and pairs <= _most_pairs(structure)))
-    if not every and (k > 1 or method == "tiles" or not _has_kernels(structure)):
-        return None
-    into = room_for(points, dtype)
-    if every:
+    every = method == "tiles" or (method == "auto" and pairs <= _most_pairs(structure))
+    if formula is not None and every:
+        into = room_for(points, dtype)
         _every_pair(points, formula, ends, into)
         return into
+    if k > 1 or method == "tiles" or not _has_kernels(structure):
+        return None
+    into = room_for(points, dtype)
     capturing = points.pos.is_cuda and torch.cuda.is_current_stream_capturing()
     reads = not capturing and (reads or formula is None)
     flag = _structured(points, loss, formula, ends, into, reads)
+    if flag is None:
+        return None
     if reads:
-        return None if flag is None or (not isinstance(structure, Analytic) and bool(flag)) else into
+        return None if not isinstance(structure, Analytic) and bool(flag) else into
     if formula is not None:
         _every_pair(points, formula, ends, into, flag)
         return into
