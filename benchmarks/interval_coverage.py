@@ -7,9 +7,10 @@ import argparse
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from symloss import metrics
 from symloss.audit import Noise, estimate_noise
@@ -27,8 +28,10 @@ SETTINGS = [
     (3.0, (1.0, 0.0), (1000, 10), 0.0),
     (1.0, (0.8, 0.3), (300, 300), 1.0),
     (2.0, (0.9, 0.1), (1000, 1000), 1.5),
+    (3.0, (0.8, 0.3), (500, 500), 0.0),
+    (3.0, (0.65, 0.45), (2000, 2000), 0.0),
 ]
-THRESHOLD, PRIOR = 0.3, 0.3
+THRESHOLD, PRIOR, COSTS = 0.3, 0.3, {"cost_false_positive": 1.0, "cost_false_negative": 2.0}
 RATES = [(0.8, 0.3), (0.95, 0.05), (1.0, 0.5), (0.65, 0.45)]
 SIZES = [(200, 200), (1000, 1000), (5000, 5000), (150, 1500)]
 
@@ -79,59 +82,112 @@ CLASSES: dict[str, Draw] = {
 }
 
 
-def estimates(shift: float, runs: int) -> Iterator[tuple[str, float, Callable[..., metrics.Estimate]]]:
-    """Yield the name of an estimate, its true value, and a function that returns it."""
-    tpr, fpr = (1 - NormalDist().cdf(THRESHOLD - sign * shift / 2) for sign in (1, -1))
+class Found(NamedTuple):
+    """Whether an interval contains the truth, and its width."""
+
+    covered: bool
+    width: float
+
+
+Estimator = Callable[..., Found]  # of scores, labels, pi, pi', and weights
+
+
+def rates_of(shift: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the true false and true positive rates at thresholds."""
+    return 1 - ndtr(thresholds + shift / 2), 1 - ndtr(thresholds - shift / 2)
+
+
+def contains(truth: float, estimate: Callable[..., metrics.Estimate]) -> Estimator:
+    def found(*inputs, weight):
+        result = estimate(*inputs, weight=weight)
+        return Found(result.low <= truth <= result.high, result.high - result.low)
+
+    return found
+
+
+def at_threshold(shift: float) -> Iterator[tuple[str, Estimator]]:
+    """Yield the estimates of a score, and of what depends on a threshold that is known beforehand."""
+    fpr, tpr = (float(rate) for rate in rates_of(shift, np.array(THRESHOLD)))
     found, false = PRIOR * tpr, (1 - PRIOR) * fpr
-    yield "AUC", NormalDist().cdf(shift / math.sqrt(2)), metrics.estimate_clean_auc
-    yield "balanced accuracy", NormalDist().cdf(shift / 2), metrics.estimate_clean_balanced_accuracy
-    for name, value in {
+    truths = {
         "TPR": tpr,
         "FPR": fpr,
         "accuracy": found + 1 - PRIOR - false,
         "precision": found / (found + false),
         "F1": 2 * found / (PRIOR + found + false),
-    }.items():
-        yield name, value, rate(name)
-    if runs <= 200:  # each takes 200 curves
-        at = (np.arange(1000) + 0.5) / 5000
-        partial = np.mean([NormalDist().cdf(shift + NormalDist().inv_cdf(float(rate))) for rate in at])
-        yield (
-            "partial AUC",
-            float(partial),
-            lambda *inputs, weight: metrics.estimate_clean_partial_auc(*inputs, max_fpr=0.2, weight=weight),
-        )
+        "cost": COSTS["cost_false_positive"] * false + COSTS["cost_false_negative"] * (PRIOR - found),
+    }
+
+    def rate(name: str) -> Callable[..., metrics.Estimate]:
+        def estimate(*inputs, weight):
+            part = getattr(metrics.clean_rates(*inputs, THRESHOLD, weight=weight), name.lower())
+            return part if name in ("TPR", "FPR") else part(PRIOR, **COSTS) if name == "cost" else part(PRIOR)
+
+        return estimate
+
+    yield "AUC", contains(float(ndtr(shift / math.sqrt(2))), metrics.estimate_clean_auc)
+    yield "balanced accuracy", contains(float(ndtr(shift / 2)), metrics.estimate_clean_balanced_accuracy)
+    for name, truth in truths.items():
+        yield name, contains(truth, rate(name))
 
 
-def rate(name: str) -> Callable[..., metrics.Estimate]:
-    def estimate(*inputs, weight):
-        rates = metrics.clean_rates(*inputs, THRESHOLD, weight=weight)
-        if name in ("TPR", "FPR"):
-            return getattr(rates, name.lower())
-        return getattr(rates, name.lower())(PRIOR)
+def of_curve(shift: float) -> Iterator[tuple[str, Estimator]]:
+    """Yield the partial AUCs, the band, and what the band says of precisions and of the threshold of least cost."""
+    for most in (0.05, 0.2):
+        rates = (np.arange(1000) + 0.5) / 1000 * most
 
-    return estimate
+        def partial(*inputs, weight, most=most):
+            return metrics.estimate_clean_partial_auc(*inputs, max_fpr=most, weight=weight)
+
+        yield f"partial AUC up to {most:g}", contains(float(ndtr(shift + ndtri(rates)).mean()), partial)
+
+    def band(*inputs, weight):
+        worst, best = metrics.clean_roc_band(*inputs, weight=weight)
+        # Points on the curve between two thresholds have the same two limits.
+        (fpr, tpr), later = rates_of(shift, worst.thresholds), np.append(worst.thresholds[1:], -np.inf)
+        later_fpr, later_tpr = rates_of(shift, later)
+        low = (best.fpr <= fpr) & (worst.tpr <= tpr)
+        high = (later_fpr <= worst.fpr) & (later_tpr <= best.tpr)
+        return Found(bool((low & high).all()), float(np.mean(best.tpr - worst.tpr)))
+
+    def precisions(*inputs, weight):
+        worst, best = metrics.clean_roc_band(*inputs, weight=weight)
+        fpr, tpr = rates_of(shift, worst.thresholds[1:])
+        truth = PRIOR * tpr / (PRIOR * tpr + (1 - PRIOR) * fpr)
+        low, high = (curve.precision_recall(PRIOR)[0][1:] for curve in (worst, best))
+        return Found(bool(((low <= truth) & (truth <= high)).all()), float(np.mean(high - low)))
+
+    def least_cost(*inputs, weight):
+        curve = metrics.clean_roc(*inputs, weight=weight)
+        fpr, tpr = rates_of(shift, np.array(curve.best_threshold(PRIOR, **COSTS)))
+        truth = (1 - PRIOR) * COSTS["cost_false_positive"] * fpr + PRIOR * COSTS["cost_false_negative"] * (1 - tpr)
+        at = int(curve.cost(PRIOR, **COSTS).argmin())
+        high, low = (part.cost(PRIOR, **COSTS)[at] for part in metrics.clean_roc_band(*inputs, weight=weight))
+        return Found(bool(low <= truth <= high), float(high - low))
+
+    yield "the whole ROC curve", band
+    yield "precision at all thresholds", precisions
+    yield "cost at the best threshold", least_cost
 
 
-def scores_and_rates(runs: int) -> str:
-    """Return a table: a row per setting, a column per estimate."""
+def coverage(estimators: Callable[[float], Iterator[tuple[str, Estimator]]], runs: int) -> str:
+    """Return a table: a row per setting, a column per estimate, with the share covered and the mean width."""
     rng = np.random.default_rng(3)
-    names = [name for name, _, _ in estimates(1.0, runs)]
+    names = [name for name, _ in estimators(1.0)]
     lines = [f"| classes | {' | '.join(names)} |", "|---" + "|--:" * len(names) + "|"]
     for shift, (pi, pi_prime), sizes, spread in SETTINGS:
         y = np.repeat([1, -1], sizes)
-        wanted = list(estimates(shift, runs))
-        covered = dict.fromkeys(names, 0)
+        found: dict[str, list[Found]] = {name: [] for name in names}
         for _ in range(runs):
             clean = np.where(rng.random(len(y)) < np.where(y == 1, pi, pi_prime), 1, -1)
             scores = clean * shift / 2 + rng.normal(size=len(y))
             weight = rng.lognormal(0, spread, len(y)) if spread else None
-            for name, truth, estimate in wanted:
-                result = estimate(scores, y, pi, pi_prime, weight=weight)
-                covered[name] += result.low <= truth <= result.high
+            for name, estimate in estimators(shift):
+                found[name].append(estimate(scores, y, pi, pi_prime, weight=weight))
         weighted = f", weights of spread {spread:g}" if spread else ""
         what = f"distance {shift:g}, (π, π′) = ({pi:g}, {pi_prime:g}), {sizes[0]} and {sizes[1]} points{weighted}"
-        lines.append(f"| {what} | {' | '.join(f'{count / runs:.3f}' for count in covered.values())} |")
+        shown = (f"{covered:.3f} ({width:.2f})" for covered, width in (np.mean(of, axis=0) for of in found.values()))
+        lines.append(f"| {what} | {' | '.join(shown)} |")
         print(lines[-1], flush=True)
     return "\n".join(lines)
 
@@ -182,8 +238,12 @@ def main() -> None:
     runs = arguments.runs
     rates = ", ".join(f"({pi:g}, {pi_prime:g})" for pi, pi_prime in RATES)
     page = (
-        f"How often intervals of level 0.95 contain the value on clean labels, in {runs} draws of each kind:\n\n"
-        f"{scores_and_rates(runs)}\n\n"
+        f"How often intervals of level 0.95 contain the value on clean labels, in {runs} draws of each kind, and their "
+        f"mean width:\n\n{coverage(at_threshold, runs)}\n\n"
+        f"The same for ROC curves. The last three columns are of bands of level 0.95: how often the whole curve, "
+        f"or the precisions at all thresholds, or the cost at the threshold that looks best, are inside; and the mean "
+        f"width of the band of TPRs, of that of precisions, and of the interval of the cost:\n\n"
+        f"{coverage(of_curve, runs)}\n\n"
         f"How well the noise is estimated, in {len(RATES) * runs} draws of each kind, with (π, π′) in "
         f"{rates}:\n\n{noise(runs)}\n"
     )

@@ -1,15 +1,18 @@
 """Time the AUC risk of all pairs, value and gradient, against the matrix of pairs and others, within one run.
 
-    python benchmarks/pairwise.py [--device cuda] [--quick] [--out FOLDER]
+    python benchmarks/pairwise.py [--device cuda] [--quick] [--brief] [--threads] [--out FOLDER]
 
-All times are medians of value and gradient together, in float32, on one CPU thread or on a GPU; methods take turns.
+All times are medians of value and gradient together, in float32, on one CPU thread (its CPU time, which is the time
+on the wall if nothing else runs) or on a GPU; methods take turns.
 Ratios are to the time of one ``torch.sort`` of all scores, or to that of the n x m matrix with autograd. ``--out``
-writes pairwise_DEVICE.csv, from which ``benchmarks/plot_pairwise.py`` draws time against n. LibAUC is measured if it is
-installed.
+writes pairwise_cpu_VENDOR.csv (amd, intel, ...) or pairwise_cuda.csv. From these files
+``benchmarks/pairwise_tables.py`` makes the tables of the page, and ``benchmarks/plot_pairwise.py`` draws time against
+n. ``--brief`` leaves out large matrices, and takes at most four minutes. LibAUC is measured if it is installed.
 """
 
 import argparse
 import csv
+import platform
 import statistics
 import subprocess
 import sys
@@ -18,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
@@ -66,18 +70,44 @@ def cumulative_squared_hinge(pos: Tensor, neg: Tensor) -> Tensor:
     return terms.sum() / (len(pos) * len(neg))
 
 
-def timed(functions: dict[str, Callable[[], object]], rounds: int, device: str) -> dict[str, float]:
+def processor() -> str:
+    """Return the name of the CPU."""
+    if Path("/proc/cpuinfo").exists():  # Linux
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        if names:
+            return names[0]
+    return platform.processor() or platform.machine()
+
+
+def vendor() -> str:
+    """Return the maker of the CPU, for the name of the file of results."""
+    name = processor().lower()
+    return next((maker for maker in ("amd", "intel") if maker in name), platform.machine().lower())
+
+
+def machine(device: str) -> str:
+    """Return what the times depend on besides the code."""
+    gpu = f"{torch.cuda.get_device_name()}, " if device == "cuda" else ""
+    return f"{gpu}{processor()}, NumPy {np.__version__}, PyTorch {torch.__version__}, {torch.get_num_threads()} thread"
+
+
+def timed(
+    functions: dict[str, Callable[[], object]], rounds: int, device: str, clock: Callable[[], float] | None = None
+) -> dict[str, float]:
+    """Return the median seconds of each function; on a CPU those of the thread, which other programs disturb less."""
+    clock = clock or (time.perf_counter if device == "cuda" else time.thread_time)
     times: dict[str, list[float]] = {name: [] for name in functions}
     for attempt in range(rounds + 1):
         for name, function in functions.items():
             if device == "cuda":
                 torch.cuda.synchronize()
-            start = time.perf_counter()
+            start = clock()
             function()
             if device == "cuda":
                 torch.cuda.synchronize()
             if attempt:  # the first round warms up
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -120,12 +150,17 @@ class Row(NamedTuple):
 
 
 def measure(
-    problems: dict[str, dict[str, Callable[[], object]]], n: int, rounds: int, device: str, k: int = 1
+    problems: dict[str, dict[str, Callable[[], object]]],
+    n: int,
+    rounds: int,
+    device: str,
+    k: int = 1,
+    clock: Callable[[], float] | None = None,
 ) -> list[Row]:
     """Time all methods on each loss, in turns; ratios are to the last method, which is called the peer."""
     rows = []
     for loss, functions in problems.items():
-        times = timed(functions, rounds, device)
+        times = timed(functions, rounds, device, clock)
         peer = list(functions)[-1]
         rows += [Row(who, loss, k, n, value, peer, value / times[peer]) for who, value in times.items() if who != peer]
         rows.append(Row(peer, loss, k, n, times[peer], peer, 1.0))
@@ -143,6 +178,26 @@ def against_the_sort(n: int, rounds: int, device: str) -> list[Row]:
         Row(name if name in ("sort", "cumulative") else "symloss", name, 1, n, value, "sort", value / times["sort"])
         for name, value in times.items()
     ]
+
+
+def on_two_threads(n: int, rounds: int) -> list[Row]:
+    """Time some losses on one and on two threads, in turns, by the clock on the wall: the machine must be idle."""
+    pos, neg = scores(n, device="cpu")
+
+    def on(threads: int, name: str) -> Callable[[], object]:
+        risk = step(ours(name), pos, neg)
+
+        def run() -> None:
+            torch.set_num_threads(threads)
+            risk()
+
+        return run
+
+    problems = {
+        name: {"two threads": on(2, name), "one thread": on(1, name)}
+        for name in ("zero_one", "hinge", "squared_hinge", "ramp", "sigmoid")
+    }
+    return measure(problems, n, rounds, "cpu", clock=time.perf_counter)
 
 
 def against_the_matrix(n: int, rounds: int, device: str, k: int = 0, peers: bool = False) -> list[Row]:
@@ -199,7 +254,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--quick", action="store_true", help="run problems of a tenth of the size")
-    parser.add_argument("--out", type=Path, help="folder to write pairwise_DEVICE.csv into")
+    parser.add_argument("--brief", action="store_true", help="leave out matrices of more than 2048 x 2048 pairs")
+    parser.add_argument("--threads", action="store_true", help="also time two threads of an idle CPU")
+    parser.add_argument("--out", type=Path, help="folder to write pairwise_cpu_VENDOR.csv or pairwise_cuda.csv into")
     parser.add_argument("--memory-of", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -207,11 +264,37 @@ def main() -> None:
     device, large = options.device, 100_000 if options.quick else 1_000_000
     if options.memory_of:
         print_memory_of(options.memory_of[0], int(options.memory_of[1]), device)
-    else:
-        benchmark(device, large, options.out)
+        return
+    print(machine(device))
+    rows = [Row("machine", machine(device), 0, 0, 0.0, "none", 0.0)]
+    rows += benchmark(device, large, options.brief)
+    if options.threads:
+        rows += threads(large)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        name = "pairwise_cuda.csv" if device == "cuda" else f"pairwise_cpu_{vendor()}.csv"
+        with (options.out / name).open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
 
 
-def benchmark(device: str, large: int, out: Path | None) -> None:
+def benchmark(device: str, large: int, brief: bool) -> list[Row]:
+    """Print and return all comparisons."""
+    rows = million(device, large)
+    rows += small_problems(device, brief)
+    if not brief:
+        rows += peers(device, large // 100 if large == 1_000_000 else 2_000)
+    found = against_the_matrix(250, 9, device, k=140)
+    print(f"\n140 problems of n = m = 250, time / matrix: {spread(found, 'symloss')}")
+    return rows + found
+
+
+def threads(large: int) -> list[Row]:
+    found = on_two_threads(large, 9)
+    print(f"\nn = m = {large:,}, time on two threads / on one: {spread(found, 'two threads')}")
+    return found
+
+
+def million(device: str, large: int) -> list[Row]:
     tiny, small, smaller, rows = (against_the_sort(large // ratio, 9, device) for ratio in (1000, 100, 10, 1))
     memory = {name: extra_memory(name, large, device) for name in MATRIX}
     print(f"n = m = {large:,}, {device}: value and gradient\n{'':<14}      ms  in sorts  growth from n/10  extra MiB")
@@ -219,31 +302,27 @@ def benchmark(device: str, large: int, out: Path | None) -> None:
         mib = f"{memory[row.loss]:11.0f}" if row.loss in memory else ""
         print(f"  {row.loss:<14}{row.seconds * 1e3:8.2f}{row.ratio:10.3f}{row.seconds / before.seconds:18.1f}{mib}")
     rows += smaller + small + tiny
+    return rows + [Row("symloss MiB", name, 1, large, mib, "none", mib) for name, mib in memory.items()]
 
+
+def small_problems(device: str, brief: bool) -> list[Row]:
     print("\nsmall problems, time / matrix")
-    for n in (1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 6000):
+    rows = []
+    for n in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, *(() if brief else (4096, 6000))):
         found = against_the_matrix(n, 51 if n <= 512 else 11 if n <= 2048 else 3, device)
         print(f"  n = m = {n:<6} {spread(found, 'symloss')}")
         rows += found
+    return rows
 
-    n = large // 100 if large == 1_000_000 else 2_000
+
+def peers(device: str, n: int) -> list[Row]:
     found = against_the_matrix(n, 2, device, peers=True)
     print(f"\nn = m = {n}, how many times faster symloss is than each of the others")
     for row in found:
         if row.who == "symloss":
             others = {other.who: other.seconds / row.seconds for other in found if other.loss == row.loss}
             print(f"  {row.loss:<14} " + "  ".join(f"{who} {others[who]:8.0f}" for who in others if who != "symloss"))
-    rows += found
-
-    found = against_the_matrix(250, 9, device, k=140)
-    print(f"\n140 problems of n = m = 250, time / matrix: {spread(found, 'symloss')}")
-    rows += found
-
-    if out:
-        out.mkdir(parents=True, exist_ok=True)
-        rows += [Row("symloss MiB", name, 1, large, mib, "none", mib) for name, mib in memory.items()]
-        with (out / f"pairwise_{device}.csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
+    return found
 
 
 if __name__ == "__main__":

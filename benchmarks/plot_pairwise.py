@@ -50,11 +50,10 @@ def panel(axes: plt.Axes, path: Path, title: str) -> None:
 
 def main(results: Path, target: Path) -> None:
     plt.rcParams.update({"font.size": 9, "svg.hashsalt": "symloss"})
-    panels = [
-        (results / f"pairwise_{device}.csv", title) for device, title in (("cpu", "one CPU thread"), ("cuda", "H200"))
-    ]
+    titles = {"cpu_amd": "one thread of an AMD EPYC", "cpu_intel": "one thread of an Intel Xeon", "cuda": "H200"}
+    panels = [(results / f"pairwise_{name}.csv", title) for name, title in titles.items()]
     panels = [(path, title) for path, title in panels if path.exists()]
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 4.2), squeeze=False, sharey=True)
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 4.2), squeeze=False, sharey=True)
     for (path, title), plot in zip(panels, axes[0], strict=True):
         panel(plot, path, title)
     axes[0][0].set_ylabel("value and gradient, ms")

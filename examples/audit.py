@@ -40,7 +40,7 @@ parts = np.array_split(np.argsort(model.oof_scores_), 20)
 percent = 5 * np.arange(20) + 2.5
 figure, panel = plt.subplots(layout="constrained")
 panel.bar(percent, [100 * np.mean(y[part] > 0) for part in parts], 4.4, color=NOISY, alpha=0.45)
-panel.plot(percent, [100 * np.mean(drawn.target[part] > 0) for part in parts], "k.", label="truly positive")
+panel.plot(percent, [100 * np.mean(drawn.target[part] > 0) for part in parts], "k.")
 positive = np.mean(y > 0)
 prior = positive * model.noise_.pi + (1 - positive) * model.noise_.pi_prime
 rates = sl.corruption.to_flip_rates((model.noise_.pi, model.noise_.pi_prime), prior)
@@ -50,7 +50,7 @@ for ends, share, class_ in (((0, 50), rates.negative, "negatives"), ((50, 100), 
     panel.annotate(text, (np.mean(ends), 100 * share + 7), color=OURS, ha="center")
 panel.set(xlabel="points, from the smallest to the largest score (%)", ylabel="labeled positive (%)", ylim=(0, 104))
 panel.grid(visible=False, axis="x")
-panel.legend(loc="center left")
+panel.annotate("truly positive", (57, 98.5), (22, 92), arrowprops={"arrowstyle": "-", "linewidth": 0.6})
 save(figure, "label_noise.svg")
 
 # %%
@@ -72,7 +72,8 @@ save(figure, "wrong_labels.svg")
 
 # %%
 # **Is 0.63 on noisy labels good?** Here 70% of the points labeled positive are positive, and 40% of those labeled
-# negative. If you know or have estimated these rates, the ROC curve on noisy labels tells the one on clean labels.
+# negative. If you know or have estimated these rates, the ROC curve on noisy labels tells the one on clean labels. With
+# a probability of 95%, the whole curve lies inside the band.
 
 drawn = sl.datasets.make_twonorm(20_000, random_state=0)
 X, y, X_clean, y_clean = sl.contaminated_split(
@@ -92,6 +93,9 @@ for scored, rates, style in (
 ):
     fpr, tpr, _ = sl.metrics.clean_roc(*scored, pi=rates[0], pi_prime=rates[1])
     panel.plot(fpr, tpr, **style)
+worst, best = sl.metrics.clean_roc_band(scores, y, pi=0.7, pi_prime=0.4)
+border = (np.r_[0, best.fpr[::20], 1, worst.fpr[::-20]], np.r_[0, best.tpr[::20], 1, worst.tpr[::-20]])
+panel.fill(*border, color=OURS, alpha=0.12, linewidth=0, label="the curve is in here")
 panel.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
 panel.legend(loc="lower right")
 save(figure, "clean_scores.svg")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import symloss as sl
@@ -126,6 +127,25 @@ def test_two_scores_cannot_show_a_plateau():
     assert 0.6 < noise.pi_low < 0.75  # pi is at least 1 - (100 / 500) / (400 / 500), up to chance
 
 
+def test_a_column_of_yes_or_no_is_not_taken_for_noise():
+    """Each fold's model gives two scores: ten different ones, of only two groups of points."""
+    rng = np.random.default_rng(22)
+    y = np.arange(2000) % 2
+    X = np.where(rng.random(2000) < 0.15, 1 - y, y)[:, None].astype(float)
+    chosen = sl.AUCClassifierCV([("logistic", LogisticRegression())], random_state=0).fit(X, y)
+    assert len(np.unique(chosen.oof_scores_)) == 10
+    assert chosen.noise_ is None
+    noise = estimate_noise(chosen.oof_scores_, y)
+    assert "too few different scores are among the largest ones (5)" in noise.reason
+    assert noise.pi_high == 1
+    assert 0.7 < noise.pi_low < 0.85
+
+
+def test_what_is_assumed_is_printed():
+    noise = estimate_noise(*separable(1500, 0.9, 0.1, np.random.default_rng(23)))
+    assert "if the points with the largest scores are all positive" in str(noise)
+
+
 def test_bounds_on_the_difference_are_at_least_that_of_the_auc():
     rng = np.random.default_rng(3)
     scores, y = mixed(2000, 0.8, 0.3, rng)
@@ -136,7 +156,7 @@ def test_bounds_on_the_difference_are_at_least_that_of_the_auc():
 def test_the_order_of_rows_the_coding_of_labels_and_the_scale_of_weights_do_not_count():
     rng = np.random.default_rng(4)
     scores, y = separable(400, 0.9, 0.1, rng)
-    scores = scores.round(1)  # many ties
+    scores = scores.round(2)  # many ties
     order = rng.permutation(800)
     plain = estimate_noise(scores, y)
     assert plain.pi is not None

@@ -2,6 +2,8 @@
 
 import importlib
 import itertools
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -282,3 +284,20 @@ def test_rankings_are_scored_and_rows_survive_the_file(tmp_path, monkeypatch):
 
 def test_the_page_on_times_is_of_the_committed_rows():
     assert importlib.import_module("seconds").table() == (BENCHMARKS / "results" / "seconds.md").read_text()
+
+
+def test_the_times_of_the_cv_forms_are_those_of_a_process_and_all_that_it_starts():
+    cv_seconds = importlib.import_module("cv_seconds")
+    X, noisy, X_test, y_test = cv_seconds.drawn(500, 20)
+    assert (X.shape, len(noisy), X_test.shape, len(y_test)) == ((500, 20), 500, (20_000, 20), 20_000)
+    assert cv_seconds.made("BERClassifierCV(n_jobs=-1)", 60).get_params()["time_limit"] == 60
+    assert cv_seconds.made("AUCClassifierCV()", None).n_jobs is None
+    if Path("/proc/self/smaps_rollup").exists():
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+            assert cv_seconds.family(os.getpid())[0] == os.getpid()
+            assert child.pid in cv_seconds.family(os.getpid())
+            assert 0 < cv_seconds.memory(child.pid) < cv_seconds.memory(os.getpid())
+    forest, found = ({"seconds": seconds, "busy": 3.0, "auc": 90.0, "memory": 1.5} for seconds in (2.0, 9.0))
+    assert cv_seconds.line("AUCClassifierCV()", 2000, 36, forest, found) == (
+        "| 2,000 x 36 | `AUCClassifierCV()` | 9.0 | 2.00 | 4.5 | 3 | 1.5 | 90.0 (90.0) |"
+    )

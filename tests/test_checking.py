@@ -9,6 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import symloss as sl
+from symloss import checking
 from symloss.checking import check_problem, is_positive
 from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_of, ber_risk
 
@@ -38,7 +39,8 @@ def reads(function, *args):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-def test_a_risk_reads_its_input_once(coding):
+def test_a_risk_reads_its_input_once(coding, monkeypatch):
+    monkeypatch.setattr(checking, "_quickly", lambda *_: None)  # as on a GPU
     scores, target, weight = torch.randn(100), CODINGS[coding], torch.rand(100)
     assert reads(sl.BERLoss(), scores, target) == (1, 0)
     assert reads(sl.BERLoss(), scores, target, weight) == (1, 0)
@@ -60,6 +62,19 @@ def test_without_validation_nothing_is_read_of_labels_and_weights():
         )
         with pytest.raises(ValueError, match="target must have shape"):
             module(validate=False)(scores, torch.ones(3))
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_quick_check_on_a_cpu_finds_the_same(coding, monkeypatch):
+    scores, target = torch.randn(100), CODINGS[coding]
+    quick = check_problem(scores, target, None)
+    assert reads(check_problem, scores, target, None) == (0, 0)
+    for wrong in (target.new_ones(100), target.float() + 1, target.float() / 0, target[:-1]):
+        assert checking._quickly(scores, wrong) is None
+    monkeypatch.setattr(checking, "_quickly", lambda *_: None)
+    slow = check_problem(scores, target, None)
+    assert torch.equal(quick.positive, slow.positive)
+    assert quick.complete is slow.complete is True
 
 
 def test_pairs_read_their_weights_once():

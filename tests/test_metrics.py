@@ -1,5 +1,6 @@
 import math
 import re
+import warnings
 from statistics import NormalDist
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
@@ -21,6 +23,7 @@ from sklearn.model_selection import cross_val_score
 import symloss as sl
 from symloss import metrics
 from symloss.functional import auc_risk, ber_risk
+from symloss.metrics.intervals import binomial, binomial_at_once
 
 
 @given(seed=st.integers(0, 10_000), ties=st.booleans(), weighted=st.booleans())
@@ -197,6 +200,7 @@ def test_labels_are_any_two_values_and_the_larger_is_positive(values):
         lambda s, y: metrics.estimate_clean_partial_auc(s, y, 0.9, 0.1, max_fpr=0.5),
         lambda s, y: metrics.clean_rates(s, y, 0.9, 0.1, threshold=0.3),
         lambda s, y: metrics.clean_roc(s, y, 0.9, 0.1).tpr.tolist(),
+        lambda s, y: metrics.clean_roc_band(s, y, 0.9, 0.1)[0].tpr.tolist(),
         lambda s, y: metrics.clean_auc_score(y, s, pi=0.9, pi_prime=0.1),
     ):
         assert call(scores, labels) == call(scores, labels.tolist()) == call(scores, positive)
@@ -282,28 +286,154 @@ def test_intervals_of_clean_rates_cover_at_their_level(shift, noise, sizes):
     tpr, fpr = (1 - NormalDist().cdf(threshold - sign * shift / 2) for sign in (1, -1))
     found, false = prior * tpr, (1 - prior) * fpr
     truth = np.array(
-        [tpr, fpr, found + 1 - prior - false, found / (found + false), 2 * found / (prior + found + false)]
-    )
-    rng, y, covered = np.random.default_rng(8), np.repeat([1, -1], sizes), np.zeros(5)
+        [tpr, fpr, found + 1 - prior - false, found / (found + false), 2 * found / (prior + found + false),
+         2 * false + 5 * (prior - found)]
+    )  # fmt: skip
+    rng, y, covered = np.random.default_rng(8), np.repeat([1, -1], sizes), np.zeros(6)
     for _ in range(runs):
         clean = np.where(rng.random(len(y)) < np.where(y == 1, pi, pi_prime), 1, -1)
         rates = metrics.clean_rates(clean * shift / 2 + rng.normal(size=len(y)), y, pi, pi_prime, threshold, level=0.9)
         parts = [*rates, rates.accuracy(prior), rates.precision(prior), rates.f1(prior)]
         assert all(0 <= part.low <= part.value <= part.high <= 1 for part in parts)
+        parts.append(rates.cost(prior, cost_false_positive=2, cost_false_negative=5))
         covered += [part.low <= true <= part.high for part, true in zip(parts, truth, strict=True)]
     error = math.sqrt(0.09 / runs)
     assert (covered / runs > 0.9 - 3.5 * error).all(), covered / runs
     assert (covered / runs < 0.99).all(), covered / runs
 
 
-def test_intervals_of_partial_aucs_cover_at_their_level():
-    rng, y, covered, runs = np.random.default_rng(9), np.repeat([1, -1], 100), 0, 30
-    truth = np.mean([NormalDist().cdf(1.5 + NormalDist().inv_cdf(rate)) for rate in (np.arange(500) + 0.5) / 2000])
+@pytest.mark.parametrize(
+    ("shift", "noise", "size", "widest"), [(1.5, (0.9, 0.2), 100, 0.6), (3.0, (0.8, 0.3), 500, 0.4)]
+)
+def test_intervals_of_partial_aucs_cover_at_their_level(shift, noise, size, widest):
+    pi, pi_prime = noise
+    rng, y, covered, widths, runs = np.random.default_rng(9), np.repeat([1, -1], size), 0, [], 150
+    truth = np.mean([NormalDist().cdf(shift + NormalDist().inv_cdf(rate)) for rate in (np.arange(500) + 0.5) / 2000])
     for _ in range(runs):
-        clean = np.where(rng.random(200) < np.where(y == 1, 0.9, 0.2), 0.75, -0.75)
-        result = metrics.estimate_clean_partial_auc(clean + rng.normal(size=200), y, 0.9, 0.2, max_fpr=0.25, level=0.9)
+        clean = np.where(rng.random(2 * size) < np.where(y == 1, pi, pi_prime), shift / 2, -shift / 2)
+        scores = clean + rng.normal(size=2 * size)
+        result = metrics.estimate_clean_partial_auc(scores, y, pi, pi_prime, max_fpr=0.25, level=0.9)
+        assert 0 <= result.low <= result.value <= result.high <= 1
         covered += result.low <= truth <= result.high
-    assert 25 <= covered < 30
+        widths.append(result.high - result.low)
+    assert covered / runs > 0.9 - 3.5 * math.sqrt(0.09 / runs)
+    assert np.mean(widths) < widest
+
+
+@pytest.mark.parametrize("noise", [(1.0, 0.0), (0.8, 0.3), (0.55, 0.45)])  # the last are not those of the labels
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_partial_auc_is_the_area_under_the_curve(noise, ties):
+    rng = np.random.default_rng(13)
+    y = rng.random(300) < 0.4
+    scores = rng.normal(size=300) + np.where(rng.random(300) < np.where(y, 0.8, 0.3), 1, -1)
+    scores = scores.round() if ties else scores
+    curve = metrics.clean_roc(scores, y, *noise)
+    rates = (np.arange(20_000) + 0.5) / 20_000
+    heights = np.interp(rates, *np.unique(np.c_[curve.fpr, curve.tpr], axis=0).T)
+    for most in (0.1, 0.33, 1.0):
+        area = curve.partial_auc(most)
+        assert area == pytest.approx(heights[rates < most].mean(), abs=2e-3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert metrics.estimate_clean_partial_auc(scores, y, *noise, max_fpr=most).value == area
+
+
+def test_the_interval_of_the_whole_area_is_that_of_the_auc():
+    rng = np.random.default_rng(14)
+    y = np.repeat([1, 0], [500, 400])
+    scores = np.where(rng.random(900) < np.where(y, 0.8, 0.3), 0.5, -0.5) + rng.normal(size=900)
+    whole, auc = (
+        metrics.estimate_clean_partial_auc(scores, y, 0.8, 0.3, max_fpr=1),
+        metrics.estimate_clean_auc(scores, y, 0.8, 0.3),
+    )
+    assert whole.value - whole.low == pytest.approx(auc.value - auc.low, abs=1e-12)
+    assert whole.value == pytest.approx(auc.value, abs=0.02)
+
+
+def test_ties_at_the_largest_rate_are_cut_by_the_line_through_them():
+    y = np.arange(400) % 2
+    found = [metrics.estimate_clean_partial_auc(np.zeros(400), y, 0.8, 0.2, max_fpr=most) for most in (0.1, 0.5, 1)]
+    assert [part.value for part in found] == pytest.approx([0.05, 0.25, 0.5])
+    assert all(part.low < part.value < part.high for part in found)
+    assert found[2].low == pytest.approx(metrics.estimate_clean_auc(np.zeros(400), y, 0.8, 0.2).low)
+
+
+def test_a_score_below_the_smallest_possible_is_a_warning():
+    y = np.arange(400) % 2
+    scores = np.where(y == 1, -1.0, 1.0) + np.random.default_rng(18).normal(size=400)
+    for estimate in (metrics.estimate_clean_auc, metrics.estimate_clean_balanced_accuracy):
+        with pytest.warns(UserWarning, match=r"cannot be: 0.400 is the smallest possible"):
+            assert estimate(scores, y, 0.6, 0.4).value == 0
+
+
+def test_a_partial_auc_that_contradicts_the_rates_is_a_warning():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 2000)
+    clean = np.where(rng.random(4000) < np.where(y > 0, 0.85, 0.15), 1, -1)
+    scores = 3 * clean + rng.normal(size=4000)
+    with pytest.warns(UserWarning, match="at some threshold"):
+        metrics.estimate_clean_partial_auc(scores, y, 0.75, 0.25, max_fpr=0.2)
+    with pytest.warns(UserWarning, match="at some threshold"):
+        metrics.clean_roc_band(scores, y, 0.8, 0.2)
+
+
+@pytest.mark.parametrize("n", [3, 40, 700])
+def test_binomial_limits_hold_at_once(n):
+    """The share of the distribution above the k-th largest of n points is the k-th smallest of n uniform numbers."""
+    shares = np.arange(n + 1) / n
+    low, high = binomial_at_once(shares, n, 0.9)
+    drawn = np.sort(np.random.default_rng(n).random((1000, n)), axis=1)
+    held = ((low[1:] <= drawn) & (drawn <= high[:-1])).all(axis=1).mean()
+    assert 0.9 < held < 0.99
+    exact = [binomial(share, n, 0.9) for share in shares]
+    assert (low <= [end for end, _ in exact]).all()
+    assert (high >= [end for _, end in exact]).all()
+    assert (np.diff(low) > 0).all()
+    assert (low[0], high[-1]) == (0, 1)
+
+
+@pytest.mark.parametrize(("pi", "pi_prime"), [(0.8, 0.3), (1.0, 0.0)])
+def test_the_band_holds_for_the_whole_curve_and_for_what_follows_from_it(pi, pi_prime):
+    rng, y, prior, runs = np.random.default_rng(15), np.repeat([1, -1], [150, 200]), 0.2, 60
+    covered = np.zeros(3)
+    for _ in range(runs):
+        clean = np.where(rng.random(350) < np.where(y == 1, pi, pi_prime), 1.0, -1.0)
+        scores = clean + rng.normal(size=350)
+        curve = metrics.clean_roc(scores, y, pi, pi_prime)
+        worst, best = metrics.clean_roc_band(scores, y, pi, pi_prime, level=0.9)
+        for part in (worst, best):
+            np.testing.assert_array_equal(part.thresholds, curve.thresholds)
+            assert (np.diff([part.fpr, part.tpr]) >= 0).all()
+        assert ((worst.tpr <= curve.tpr) & (curve.tpr <= best.tpr)).all()
+        assert ((best.fpr <= curve.fpr) & (curve.fpr <= worst.fpr)).all()
+        fpr, tpr = ((1 - ndtr(curve.thresholds + side)) for side in (1, -1))
+        found, false = prior * tpr, (1 - prior) * fpr
+        with np.errstate(invalid="ignore"):
+            precision, cost = found / (found + false), false + 3 * (prior - found)
+        low, high = (part.precision_recall(prior)[0] for part in (worst, best))
+        at = int(curve.cost(prior, cost_false_negative=3).argmin())
+        most, least = (part.cost(prior, cost_false_negative=3)[at] for part in (worst, best))
+        covered += [
+            ((worst.tpr <= tpr) & (tpr <= best.tpr) & (best.fpr <= fpr) & (fpr <= worst.fpr)).all(),
+            ((low <= precision) & (precision <= high))[1:].all(),
+            least <= cost[at] <= most,
+        ]
+        assert worst.partial_auc(0.3) <= curve.partial_auc(0.3) <= best.partial_auc(0.3)
+    assert (covered / runs > 0.9).all(), covered / runs
+
+
+def test_the_band_is_wider_than_an_interval_at_one_threshold_and_narrower_with_more_points():
+    rng = np.random.default_rng(16)
+    widths = []
+    for size in (200, 20_000):
+        y = np.repeat([1, -1], size)
+        scores = np.where(rng.random(2 * size) < np.where(y == 1, 0.8, 0.3), 1, -1) + rng.normal(size=2 * size)
+        worst, best = metrics.clean_roc_band(scores, y, 0.8, 0.3)
+        at = int(np.searchsorted(-worst.thresholds, 0.0, "right")) - 1
+        tpr = metrics.clean_rates(scores, y, 0.8, 0.3, threshold=0).tpr
+        assert worst.tpr[at] < tpr.low < tpr.high < best.tpr[at]
+        widths.append(best.tpr[at] - worst.tpr[at])
+    assert widths[1] < widths[0] / 5
 
 
 def test_curves_of_noisy_labels_never_fall_and_stay_inside():
@@ -339,6 +469,11 @@ def test_the_best_threshold_costs_least():
         best = curve.best_threshold(prior, cost_false_positive=false_positive, cost_false_negative=false_negative)
         costs = [cost(threshold, prior, false_positive, false_negative) for threshold in (*scores, -math.inf)]
         assert cost(best, prior, false_positive, false_negative) == pytest.approx(min(costs))
+        rates = metrics.clean_rates(scores, y, 1, 0, threshold=best)
+        found = rates.cost(prior, cost_false_positive=false_positive, cost_false_negative=false_negative)
+        assert found.value == pytest.approx(min(costs))
+        of_curve = curve.cost(prior, cost_false_positive=false_positive, cost_false_negative=false_negative)
+        assert of_curve.min() == pytest.approx(min(costs))
     assert curve.best_threshold(0.5, cost_false_negative=0) == math.inf
 
 
@@ -374,6 +509,11 @@ def test_scorers_for_scikit_learn():
         (lambda: metrics.clean_rates([1, 0], [1, 0], 0.8, 0.3, threshold=5).precision(0.5), "precision needs points"),
         (lambda: metrics.clean_roc([1, 0], [1, 0], 0.8, 0.3).partial_auc(0), "max_fpr must be above 0 and at most 1"),
         (lambda: metrics.clean_roc([1, 0], [1, 0], 0.8, 0.3).f1(-1), "prior must be between 0 and 1, got -1"),
+        (lambda: metrics.clean_roc_band([1, 0], [1, 0], 0.8, 0.3, level=0), "level must be between 0 and 1, got 0"),
+        (
+            lambda: metrics.clean_rates([1, 0], [1, 0], 1, 0).cost(0.5, cost_false_negative=math.inf),
+            "cost_false_negative must be a finite number of at least 0, got inf",
+        ),
         (
             lambda: metrics.clean_roc([1, 0], [1, 0], 1, 0).best_threshold(0.5, cost_false_positive=-1),
             "cost_false_positive must be a finite number of at least 0, got -1",

@@ -186,6 +186,7 @@ def test_importing_everything_changes_nothing_else():
 ORDER = [
     "extras",
     "files",
+    "threads",
     "tracing",
     "checking",
     "losses",
@@ -194,7 +195,6 @@ ORDER = [
     "distributed",
     "risks",
     "epochs",
-    "threads",
     "theory",
     "corruption",
     "metrics",

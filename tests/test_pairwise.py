@@ -1,6 +1,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import engine, ordered, problem, tiles
+from symloss.pairwise import engine, merged, ordered, problem, sorting, tiles
 
 LOSSES = sl.list_losses()
 
@@ -101,8 +102,9 @@ KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "k
 @pytest.mark.parametrize("loss", KINKED, ids=str)
 def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
     """Many small chunks and blocks, so that ties, borders and carries all occur."""
-    monkeypatch.setattr(ordered, "_LONG", 0)
-    monkeypatch.setattr(ordered, "_CHUNK", 16)
+    monkeypatch.setattr(merged, "_LONG", 0)
+    monkeypatch.setattr(merged, "_PART", 64)
+    monkeypatch.setattr(merged, "_BLOCK", 32)
     monkeypatch.setattr(problem, "_BLOCK", 32)
     pos, neg = SHAPES[shape](2, 190).to(dtype), SHAPES[shape](2, 170).to(dtype)
     w, v = (torch.rand(2, 190), torch.rand(170)) if weighted else (None, None)
@@ -112,13 +114,34 @@ def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
     )
 
 
+SORTS = (sorting.by_digits, sorting.by_vectors)
+
+
+@pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_merging_and_searching_count_the_same(dtype):
+def test_merging_and_searching_count_the_same(dtype, sort, monkeypatch):
+    monkeypatch.setattr(sorting, "_LONG", 0)
+    monkeypatch.setattr(sorting, "fastest", lambda _: sort)
+    monkeypatch.setattr(merged, "_PART", 1000)
     pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
     sides = ordered.ordered(pos), ordered.ordered(neg)
-    for where in (0.0, 1.0, -10 / 9, 1e-30):
-        for merged, searched in zip(ordered.ranks(*sides, [where]), ordered._searched(*sides, [where]), strict=True):
-            assert torch.equal(merged.twice, searched.twice)
+    wheres = [0.0, 1.0, -10 / 9, 1e-30]
+    found = merged.merged_ranks(pos, neg, wheres, with_sorted=True)
+    for own, exact, rank, in_order in zip(sides, ordered.ranks(*sides, wheres), found[:2], found[2:], strict=True):
+        assert torch.equal(rank.twice.gather(2, own.places.expand(4, -1, -1)), exact.twice)
+        assert torch.equal(in_order.scores.double(), own.scores)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_both_sorts_return_the_same(dtype):
+    rng, limits = np.random.default_rng(0), np.iinfo(dtype)
+    for low, high in ((limits.min, limits.max), (-50, 50)):
+        keys = rng.integers(low, high, 40_000, dtype, endpoint=True)
+        places = np.argsort(keys, kind="stable")
+        for sort in SORTS:
+            found = sort(keys)
+            assert np.array_equal(found[0], keys[places])
+            assert np.array_equal(found[1], places)
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
@@ -300,7 +323,7 @@ def test_scores_that_hardly_differ():
 
 @pytest.mark.parametrize("long", [2048, 0])
 def test_float32_corners_beyond_the_reach_of_float64(long, monkeypatch):
-    monkeypatch.setattr(ordered, "_LONG", long)
+    monkeypatch.setattr(merged, "_LONG", long)
     huge, tiny = torch.tensor([1e17]), torch.tensor([1e-30])
     assert sl.pairwise_risk(huge, huge, "hinge", method="structure").item() == 1
     pos, neg = tiny.clone().requires_grad_(), torch.tensor([-1.0])

@@ -182,6 +182,15 @@ class TestOwnLosses:
         assert "symmetric_constant is claimed 1.0" in found
         assert "structure gives another value" in found
 
+    @pytest.mark.parametrize("gamma", [0.01, 0.05])
+    def test_curvature_below_rounding_is_not_called_convex(self, gamma):
+        """The focal loss bends the wrong way below -2 - 1/gamma, by about exp(-1/gamma)."""
+        report = theory.analyze(sl.Focal(gamma))
+        assert report.convex.answer == "cannot tell"
+        assert "declared not convex" in report.convex.reason
+        assert report.auc_consistent.answer != "yes"
+        assert report.disagreements == ()
+
     def test_a_scaled_and_shifted_sigmoid(self):
         report = theory.analyze(lambda z: 3 * torch.sigmoid(-z / 7) - 11)
         assert pytest.approx(-19) == report.K

@@ -92,6 +92,7 @@ POINTS = np.zeros((3, 2))
     (lambda: from_annotators([["yes", "no", "no"]]), "labels must be numbers, NaN where there is none"),
     (lambda: from_annotators([[1, None, None], [None, 0, None]]), "labels must overlap"),
     (lambda: from_annotators([[1, 0, 1], [1, 0, 1]]), "labels must tell some items from others"),
+    (lambda: from_annotators([[1, 1, 0], [0, 0, 1], [1, 0, 0]]), "annotators must agree more often than by chance"),
 ])  # fmt: skip
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -162,6 +163,20 @@ def test_items_without_labels_have_no_weight_and_change_nothing():
     np.testing.assert_allclose(found.sample_weight[: len(labels)], expected.sample_weight)
     assert found.rates == pytest.approx(np.array(expected.rates))
     np.testing.assert_allclose(found.posterior[len(labels) :], found.prior)
+
+
+def test_few_items_are_a_warning():
+    _, labels = annotated(0.4, 300, 0.0)
+    with pytest.warns(UserWarning, match=r"5 of 5 annotators \(columns 0, 1, 2, 3, 4\) are hardly known"):
+        from_annotators(labels[:15])
+    alone = np.full((300, 1), np.nan)
+    alone[:9] = labels[:9, :1]
+    with pytest.warns(UserWarning, match=r"1 of 6 annotators \(columns 5\) are hardly known"):
+        from_annotators(np.c_[labels, alone])
+    more = np.full((200, 6), np.nan)
+    more[:, 5] = 1  # of items that nobody else has labeled
+    with pytest.warns(UserWarning, match=r"1 of 6 annotators \(columns 5\)"):
+        from_annotators(np.r_[np.c_[labels, alone], more])
 
 
 def test_weights_say_more_than_the_majority():

@@ -178,6 +178,10 @@ def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) 
     if scores.ndim == 0:
         raise ValueError("scores must have shape (n,) or (..., n), got a single number")
     labels = as_tensor(target, _LABELS)
+    if weight is None and scores.ndim == 1:
+        quick = _quickly(scores, labels)
+        if quick is not None:
+            return quick
     one = _ones(labels)
     try:
         positive = _fitting(one.to(scores.device), scores)
@@ -196,6 +200,23 @@ def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) 
     if weight is not None:
         _refuse_bad_weight(weight, "weight")
     return Problem(scores, positive, weight, concrete(complete))
+
+
+def _quickly(scores: Tensor, labels: Tensor) -> Problem | None:
+    """Return a problem on a CPU that has both classes and no faults, by NumPy, which takes a fraction of the time."""
+    if scores.shape != labels.shape or scores.device.type != "cpu" or torch.compiler.is_compiling():
+        return None
+    try:
+        values = labels.numpy()
+    except (RuntimeError, TypeError):  # under vmap, on another device, or a dtype that NumPy does not have
+        return None
+    one = values if values.dtype == np.bool_ else values == 1
+    count, others = int(np.count_nonzero(one)), len(values)
+    if not 0 < count < others:
+        return None
+    if np.count_nonzero(values) != count and np.count_nonzero(values == -1) != others - count:
+        return None
+    return Problem(scores, torch.from_numpy(one), None, True)
 
 
 def both_classes(positive: Tensor, weight: Tensor | None) -> Tensor:

@@ -91,7 +91,7 @@ def _second_pass(
                 raise ValueError(
                     "the second pass must have the scores of the first, got others: were the batches shuffled?"
                 )
-            scores.backward(gradient[start : start + len(scores)])
+            torch.autograd.backward(scores, gradient[start : start + len(scores)])
             start += len(scores)
 
 
@@ -100,7 +100,7 @@ class _RandomState:
 
     def __init__(self) -> None:
         self._cpu = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+        self._cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
 
     @contextmanager
     def again(self) -> Iterator[None]:
@@ -179,7 +179,7 @@ class BankedAUCLoss(nn.Module):
         if self.training:
             for k in (0, 1):
                 self._keep(k, *now[k])
-        return sum(terms) / len(terms) if terms else 0 * scores.sum()
+        return torch.stack(terms).mean() if terms else 0 * scores.sum()
 
     def reset(self) -> None:
         """Forget all past scores."""

@@ -55,6 +55,26 @@ def test_features_computed_in_blocks_are_the_same(ring, monkeypatch):
     monkeypatch.setattr(kernel, "_KEPT", 0)
     found = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings).scores(X)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+    monkeypatch.undo()
+    monkeypatch.setattr(kernel, "_ROWS", 64)
+    in_parts = kernel.fit_kernel(X, inside, np.ones(300), objective, **settings).scores(X)
+    np.testing.assert_allclose(in_parts, expected, atol=1e-6)
+
+
+def test_of_very_many_points_some_are_drawn_as_many_of_either_class_as_possible(ring, monkeypatch):
+    X, inside = ring
+    inside &= np.arange(300) < 60
+    fitted = []
+
+    def spy(features, positive, weight, objective, start):
+        fitted.append((len(features.times(np.zeros(features.width))), int(positive.sum()), set(weight[positive])))
+        return np.zeros(features.width), 0.0
+
+    monkeypatch.setattr(kernel, "_POINTS", 200)
+    monkeypatch.setattr(kernel, "minimize_risk", spy)
+    objective = PenalizedRisk("auc", Logistic(), 0.01)
+    kernel.fit_kernel(X, inside, np.where(inside, 2.0, 1.0), objective, gamma=1.0, n_landmarks=20, seed=0)
+    assert fitted == [(200, inside.sum(), {2.0})]
 
 
 def test_a_warm_start_begins_where_the_last_fit_ended(ring, monkeypatch):

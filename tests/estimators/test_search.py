@@ -1,6 +1,7 @@
 """The search for the best candidates: on parts of many points, and within a time limit."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from symloss.estimators import AUCClassifierCV, BERClassifierCV, search
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifierCV, candidates, search
 from symloss.estimators.base import TrainingData
+from symloss.estimators.credibility import credibility
 from symloss.estimators.folds import split
+from symloss.estimators.judging import AUC
 
 
 class Feature(ClassifierMixin, BaseEstimator):
@@ -93,6 +96,75 @@ def test_a_part_has_the_folds_of_the_whole():
         assert set(part.data.X[held_out, 0]) <= set(test)
         assert set(part.data.X[inside, 0]) <= set(train)
         assert len(inside) + len(held_out) == 3000
+
+
+def searched(limit, seconds, points=3000, **settings):
+    """A search whose candidates took so many seconds on so many points; the first is the best."""
+    found = search.Search(POOL[: len(seconds)], AUC, 0.7, search.Clock(limit), run=None)
+    found._seconds[:], found.points[:] = seconds, points
+    found.__dict__.update(settings)
+    return found
+
+
+def test_time_is_left_for_the_best_candidate_on_all_points():
+    growth = 8**search._GROWTH_OF_TIME
+    limit = 10 * growth**2 * (1 + 1.25 / 5) + 10 * growth + 3 * growth + 5.0
+    assert searched(limit, [10, 100, 3])._affordable([0, 1, 2], 24_000, 192_000, folds=5) == [0, 2]
+    assert searched(limit, [10, 100, 3])._affordable([0, 1, 2], 192_000, 192_000, folds=5) == [0]
+    assert searched(limit, [10, 100, 3], _speed=2.0)._affordable([0, 1, 2], 192_000, 192_000, folds=5) == [0, 2]
+    assert searched(0.1, [10, 100, 3])._affordable([0, 1, 2], 192_000, 192_000, folds=5) == [2]
+    assert searched(None, [10, 100, 3])._affordable([0, 1, 2], 24_000, 192_000, folds=5) == [0, 1, 2]
+
+
+def test_a_slow_first_candidate_does_not_keep_the_others_from_being_scored(monkeypatch):
+    now, slow = [0.0], {"feature 0": 0.05}  # seconds a point
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(search, "_ALL_AT_ONCE", 200)
+    monkeypatch.setattr(search, "_FIRST_PART", 100)
+
+    def run(stage, function, names, tasks, done, total):
+        seconds = [slow.get(name, 0.001) * len(task[1]) / 5 for (name,), task in zip(names, tasks, strict=True)]
+        now[0] += sum(seconds)
+        return [[(function(*task)[0][0], took)] for task, took in zip(tasks, seconds, strict=True)]
+
+    X, y = points(800)
+    data, limit = TrainingData(X, y, np.ones(800)), 40.0
+    found = search.Search(POOL, AUC, 0.7, search.Clock(limit), run)
+    found.over(data, split(5, *data, 0), 0)
+    assert found.points.tolist() == [100, 800, 800, 800]
+    assert now[0] < limit
+
+
+def test_a_part_without_time_for_two_candidates_is_left_out(monkeypatch):
+    X, y = points(7000)
+    monkeypatch.setattr(search, "_FIRST_PART", 500)
+    monkeypatch.setattr(search.Search, "_affordable", lambda *_: [1])
+    told = []
+    AUCClassifierCV(POOL, cv=2, random_state=0, callback=lambda *what: told.append(what[0])).fit(X, y)
+    assert list(dict.fromkeys(told)) == [
+        "Scoring candidates on folds of 500 points", "Scoring candidates on folds", "Fitting the best"
+    ]  # fmt: skip
+
+
+def test_candidates_take_turns_so_that_the_time_left_is_known():
+    X, y = points(200)
+    told = []
+    AUCClassifierCV(POOL[:2], cv=3, random_state=0, callback=lambda *what: told.append(what[3])).fit(X, y)
+    assert told[:6] == ["feature 0", "feature 1"] * 3
+
+
+def test_the_seconds_of_a_candidate_are_those_that_it_would_take_alone(monkeypatch):
+    now = [0.0]
+
+    def slow(data, seed):
+        now[0] += 10
+        return credibility(data, seed)
+
+    monkeypatch.setattr(candidates, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(candidates, "credibility", slow)
+    X, y = points(60)
+    rows, pool = np.arange(60), [AUCClassifier(prune=share, threshold=0.0, random_state=0) for share in (0.1, 0.2, 0)]
+    assert [found for _, found in candidates.score_together(pool, X, y, np.ones(60), rows, rows)] == [10, 10, 0]
 
 
 def test_a_time_limit_keeps_the_best_so_far():

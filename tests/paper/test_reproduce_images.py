@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.paper import protocol, worker
+from symloss.paper.images import run_image_trials
 from symloss.paper.results import read_result, read_results, result_path
 from symloss.paper.runner import image_configurations, run
+from symloss.paper.training import Risk
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_up_images import QUICK, made_up_images
@@ -24,7 +27,7 @@ OPTIONS = ["--device", "cpu", "--trials", "1", "--losses", "sigmoid"]
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setitem(protocol.IMAGES, "cifar10", QUICK)
+    monkeypatch.setitem(protocol.IMAGES, "cifar10", {"matched": QUICK})
     monkeypatch.setattr(worker, "load_images", lambda *_: made_up_images())
 
 
@@ -37,6 +40,28 @@ def test_all_cells_of_the_paper():
     assert len(image_configurations("mnist")) * 14 == 56
     assert {cell.trials for cell in image_configurations("cifar10")} == {10}
     assert {cell.protocol for cell in image_configurations("mnist", settings=QUICK)} == {"other"}
+    assert [
+        (cell.protocol, cell.settings.get("one_by_one"))
+        for protocol in ("matched", "printed")
+        for cell in image_configurations("mnist", noises=[(1, 0)], protocol=protocol)
+    ] == [("matched", True), ("printed", None)]
+    assert all("one_by_one" not in cell.settings for cell in image_configurations("cifar10"))
+    with pytest.raises(ValueError, match="protocol must be one of matched, got 'printed'"):
+        image_configurations("cifar10", protocol="printed")
+
+
+def test_pairs_one_by_one_need_classes_of_equal_size():
+    with pytest.raises(ValueError, match="as many positives as negatives"):
+        protocol.ImageSettings(one_by_one=True)
+
+
+def test_a_network_is_trained_on_pairs_as_its_settings_say(monkeypatch):
+    settings = replace(QUICK, balanced=True, one_by_one=True)
+    seen = []
+    gradient = Risk.gradient
+    monkeypatch.setattr(Risk, "gradient", lambda self, *rest: seen.append(self) or gradient(self, *rest))
+    run_image_trials(made_up_images(), 0.8, 0.3, settings, [sl.Sigmoid()], trials=1)
+    assert set(seen) == {Risk("ber", sl.Sigmoid()), Risk("auc", sl.Sigmoid(), one_by_one=True)}
 
 
 def test_cells_land_in_their_files_and_are_compared(quick, tmp_path):
@@ -107,7 +132,7 @@ def test_a_killed_run_loses_nothing_that_was_finished(quick, tmp_path):
 
 def test_results_of_other_settings_are_not_overwritten(quick, tmp_path, monkeypatch):
     assert reproduce("cifar10", "--pairs", "horse", "--noise", "1,0", *OPTIONS, "--out", tmp_path).exit_code == 0
-    monkeypatch.setitem(protocol.IMAGES, "cifar10", protocol.CIFAR10)
+    monkeypatch.setitem(protocol.IMAGES, "cifar10", {"matched": protocol.CIFAR10})
     result = reproduce("cifar10", "--pairs", "horse", "--noise", "1,0", *OPTIONS, "--out", tmp_path)
     assert result.exit_code == 2
     assert "results of another configuration (settings); choose another folder" in result.stderr

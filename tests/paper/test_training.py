@@ -10,6 +10,7 @@ import torch
 import symloss as sl
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron
+from symloss.paper.convolutional.batches import classes_of
 from symloss.paper.training import Risk, train
 from symloss.paper.training.first_layer import DensePoints, SparsePoints, points_of
 from symloss.paper.training.risks import Classes
@@ -70,6 +71,19 @@ def test_gradient_by_the_scores_against_autograd(risk, loss):
         leaf = scores[row].clone().requires_grad_()
         risk_of(risk, leaf, torch.arange(40) < count).backward()
         torch.testing.assert_close(found[row], leaf.grad, rtol=1e-5, atol=1e-6 * float(leaf.grad.abs().max()))
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "hinge", "squared"])
+def test_gradient_of_pairs_one_by_one_against_autograd(loss):
+    sign = torch.tensor([1.0, -1.0]).repeat_interleave(6).repeat(3, 1)
+    sign[1, [4, 5, 10, 11]] = 0.0  # empty places of a last batch
+    sign[2, 6:] = 0.0  # a class is missing
+    scores = torch.randn(3, 12, dtype=torch.float64, requires_grad=True)
+    margins = scores[:, :6] - scores[:, 6:]
+    means = [sl.get_loss(loss)(margins[0]).mean(), sl.get_loss(loss)(margins[1, :4]).mean()]
+    (expected,) = torch.autograd.grad(sum(means), scores)
+    found = Risk("auc", sl.get_loss(loss), one_by_one=True).gradient(scores.detach(), classes_of(sign.double()))
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("risk", [*BOTH, Risk("auc", Tangent())], ids=str)

@@ -53,7 +53,8 @@ class Noise:
     Examples
     --------
     >>> print(Noise(0.8, 0.3, 0.75, 0.85, 0.2, 0.4, difference_low=0.4, level=0.95))
-    pi = 0.80 (95% interval 0.75 to 0.85), pi' = 0.30 (95% interval 0.20 to 0.40)
+    pi = 0.80 (95% interval 0.75 to 0.85), pi' = 0.30 (95% interval 0.20 to 0.40), if the points with the largest scores
+    are all positive and those with the smallest all negative
     """
 
     pi: float | None
@@ -76,7 +77,8 @@ class Noise:
         interval = f"{100 * self.level:g}% interval"
         return (
             f"pi = {self.pi:.2f} ({interval} {self.pi_low:.2f} to {self.pi_high:.2f}), "
-            f"pi' = {self.pi_prime:.2f} ({interval} {self.pi_prime_low:.2f} to {self.pi_prime_high:.2f})"
+            f"pi' = {self.pi_prime:.2f} ({interval} {self.pi_prime_low:.2f} to {self.pi_prime_high:.2f}), "
+            f"if the points with the largest scores are all positive and those with the smallest all negative"
         )
 
 
@@ -105,7 +107,8 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     -----
     The estimates assume that which points of a class are mislabeled has nothing to do with the features, and that the
     points with the largest scores are truly positive and those with the smallest truly negative, but for one in
-    twenty. They are given only if the share of the labels is seen to be steady at both ends of the ranking. This is
+    twenty. They are given only if the share of the labels is seen to be steady at both ends of the ranking, over at
+    least twenty different scores. This is
     necessary but not sufficient: in data where even the surest points of a class are a mixture of both classes, the
     mixture is counted as noise. Then ``pi_high`` may be too small and ``pi_prime_low`` too large. ``pi_low`` and
     ``pi_prime_high`` hardly depend on this assumption.
@@ -117,7 +120,7 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     >>> y = np.repeat(["no", "yes"], 5000)
     >>> clean = np.where(rng.random(10000) < np.where(y == "yes", 0.8, 0.3), 1, -1)
     >>> print(estimate_noise(2 * clean + rng.normal(size=10000), y))
-    pi = 0.80 (95% interval 0.75 to 0.89), pi' = 0.30 (95% interval 0.21 to 0.35)
+    pi = 0.80 (95% interval 0.75 to 0.89), pi' = 0.30 (95% interval 0.21 to 0.35), if the points with ...
     >>> print(estimate_noise(0.3 * clean + rng.normal(size=10000), y))
     pi and pi' cannot be told: ...
     """
@@ -192,4 +195,7 @@ def _reason(found: list[Tail], end: str) -> str:
     """Return why the ratio at one end of the ranking cannot be told."""
     if not found:
         return f"there are too few points or different scores to look at the {end} ones alone"
+    if all(tail.has_few_scores for tail in found):
+        most = max(tail.different for tail in found)
+        return f"too few different scores are among the {end} ones ({most}) to see how the labels change with them"
     return f"the share of the labels is not seen to be steady among the {end} scores"

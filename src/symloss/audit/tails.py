@@ -16,6 +16,9 @@ from symloss.metrics.samples import Sample
 
 _SHARES = tuple(0.7 * 2.0 ** (-k / 2) for k in range(8))  # of the labels of a class, from seven tenths to a sixteenth
 _LEAST = 20  # points in a tail
+_DIFFERENT = (
+    20  # scores in a tail, or else it shows one or two groups of points (a yes or no, scored by each fold's model)
+)
 _STEADY = 2.054  # standard errors of the slope: so much of a rise is chance in one of fifty plateaus
 _SURE = 1.645  # standard errors: a slope may be called small with a risk of one in twenty
 _FLAT = 0.6  # of the slope outside the tail
@@ -36,10 +39,12 @@ class Tail(NamedTuple):
         The rise over an equally long part of the ranking, on average outside the tail.
     at_end : float
         How many points the value of the line at the sure end is worth: a quarter of all, if no scores tie.
+    different : int
+        How many different scores there are.
 
     Examples
     --------
-    >>> Tail(0.5, points=100, other=20, slope=0.01, error=0.1, outside=0.4, at_end=25).is_plateau
+    >>> Tail(0.5, points=100, other=20, slope=0.01, error=0.1, outside=0.4, at_end=25, different=90).is_plateau
     True
     """
 
@@ -50,6 +55,7 @@ class Tail(NamedTuple):
     error: float
     outside: float
     at_end: float
+    different: int
 
     @property
     def other_share(self) -> float:
@@ -57,10 +63,15 @@ class Tail(NamedTuple):
         return self.other / self.points
 
     @property
+    def has_few_scores(self) -> bool:
+        """Whether there are too few different scores to see how the share of the other label changes with them."""
+        return self.different < _DIFFERENT
+
+    @property
     def is_plateau(self) -> bool:
         """Whether the share of the other label is seen to be steady: it changes little, and rises less than outside."""
         steady = abs(self.slope) < _STEADY * self.error
-        return steady and self.slope + _SURE * self.error < _FLAT * self.outside
+        return not self.has_few_scores and steady and self.slope + _SURE * self.error < _FLAT * self.outside
 
 
 def tails(own: Sample, other: Sample, at_top: bool) -> list[Tail]:
@@ -101,6 +112,7 @@ def tails(own: Sample, other: Sample, at_top: bool) -> list[Tail]:
                 error=math.sqrt(variance / spread) if spread > 0 else math.inf,
                 outside=2 * (rest - wrong / total) * total / (own.size + other.size),
                 at_end=1 / (1 / total + 0.25 / spread) if spread > 0 else 0.0,
+                different=int(np.count_nonzero(points)),
             )
         )
     return found

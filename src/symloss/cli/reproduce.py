@@ -159,15 +159,25 @@ def reproduce_mnist(
     trials: ImageTrials = 10,
     device: ImageDevice = "cuda",
     seed: Seed = 0,
+    protocol: Annotated[
+        str,
+        typer.Option(help="matched: AUC pairs one by one, as the numbers say; printed: all pairs, as the paper says."),
+    ] = "matched",
     download: Download = True,
-    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/mnist"),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results.", metavar="FOLDER", show_default="results/mnist-PROTOCOL"),
+    ] = None,
     replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
 
     Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
     """
-    _reproduce_images("mnist", [], noise, risks, losses, trials, device, seed, download, out, replace_damaged)
+    folder = out or Path("results") / f"mnist-{protocol}"
+    _reproduce_images(
+        "mnist", [], noise, risks, losses, trials, device, seed, download, folder, replace_damaged, protocol
+    )
 
 
 def _reproduce_images(
@@ -182,13 +192,14 @@ def _reproduce_images(
     download: bool,
     folder: Path,
     replace_damaged: bool,
+    protocol: str = "matched",
 ) -> None:
     from symloss.paper.protocol import LOSSES, NOISES
     from symloss.paper.runner import image_configurations, run
 
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
-    wanted = image_configurations(family, pairs, noises, trials, seed)
+    wanted = image_configurations(family, pairs, noises, trials, seed, protocol=protocol)
     named = risk_names(risks)
     check_device(device)
     _finish(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ Array = NDArray[np.float64]
 
 _CONVERGED = 1e-7  # the largest change of a posterior probability at which expectation maximization stops
 _ITERATIONS = 5000
+_FEW = 10  # items of a class: the standard error of a rate is then more than a tenth
+_NOTHING = 0.01  # a difference of pi and pi': expectation maximization has found no two classes
 
 
 class Annotations(NamedTuple):
@@ -37,8 +40,8 @@ class Annotations(NamedTuple):
 
     Examples
     --------
-    >>> found = from_annotators([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]])
-    >>> found.y, found.rates[2].positive > found.rates[1].positive
+    >>> found = from_annotators([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]] * 20)
+    >>> found.y[:4], found.rates[2].positive > found.rates[1].positive
     (array([ 1,  1, -1, -1]), True)
     """
 
@@ -70,7 +73,8 @@ def from_annotators(labels: Any) -> Annotations:
     The model of Dawid and Skene (1979) for two classes: given the class of an item, annotators err independently of
     each other and of the features, each with two rates of its own. Expectation maximization starts from the share of
     positive labels of an item, so annotators must be right more often than wrong on the whole. As if each annotator
-    had labeled two more items of each class, one of them wrongly, no rate is estimated as exactly 0 or 1.
+    had labeled two more items of each class, one of them wrongly, no rate is estimated as exactly 0 or 1. A warning
+    names the annotators whose rates rest on fewer than ten items of a class that others have labeled too.
 
     Items with the same labels are a mixture of the two classes, with a share q of positives: the posterior. So any
     labels and weights that depend on q alone make mutually contaminated sets. With p the prior, y = sign(q - p) and
@@ -102,7 +106,27 @@ def from_annotators(labels: Any) -> Annotations:
     contrast = np.where(given > 0, posterior - prior, 0.0)
     if not contrast.min() < 0 < contrast.max():
         raise ValueError("labels must tell some items from others, got alike ones for all of them")
-    return _annotations(contrast[item.reshape(-1)], posterior[item.reshape(-1)], prior, rates)
+    found = _annotations(contrast[item.reshape(-1)], posterior[item.reshape(-1)], prior, rates)
+    if found.pi - found.pi_prime < _NOTHING:
+        raise ValueError(
+            "annotators must agree more often than by chance, got labels that do not tell two classes apart"
+        )
+    shared = (yes + no) * (counts * (given > 1))[:, None]  # what nobody else has labeled says nothing about errors
+    _warn_of_few(np.minimum(posterior @ shared, (1 - posterior) @ shared))
+    return found
+
+
+def _warn_of_few(items: Array) -> None:
+    """Warn if some annotators have labeled few items of a class that others have labeled too."""
+    few = np.flatnonzero(items < _FEW)
+    if len(few):
+        named = ", ".join(map(str, few[:5])) + (", ..." if len(few) > 5 else "")
+        warnings.warn(
+            f"the rates of {len(few)} of {len(items)} annotators (columns {named}) are hardly known: they rest on "
+            f"about {items.min():.0f} items of a class that others have labeled too, and {_FEW} of each class are the "
+            f"least. Weights, pi and pi_prime depend on these rates",
+            stacklevel=3,
+        )
 
 
 def _maximized(yes: Array, no: Array, counts: Array, posterior: Array) -> tuple[float, Array, Array]:

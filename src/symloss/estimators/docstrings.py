@@ -145,7 +145,8 @@ pi_prime : float, default=None
     The share of clean positives among the points that are labeled negative, if it is known.
 time_limit : float, default=None
     After how many seconds no more candidates are scored. The best of those that were scored until then are averaged;
-    at least one is. What is found depends on how fast the machine is.
+    at least one is. If there are more than 6,000 points, what candidates take on a part of them tells which of them can
+    be scored on all points, and fitted to them, in time. What is found depends on how fast the machine is.
 random_state : int or numpy RandomState, default=None
     The seed of the folds, and of all candidates whose own ``random_state`` is None.
 n_jobs : int, default=None

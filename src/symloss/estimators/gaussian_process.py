@@ -17,7 +17,7 @@ from torch import nn
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
-from symloss.estimators.kernel import draw_landmarks
+from symloss.estimators.kernel import draw_landmarks, draw_rows
 from symloss.estimators.modules import LaplaceKernels, StandardizedNetworks
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
@@ -149,19 +149,10 @@ def fit_gaussian_process(
     data = _Labeled(standard.transform(X), np.where(positive, 1.0, -1.0), balance * weight)
     between = cdist(landmarks, landmarks)
     lengths = [start.length] if start is not None else [length * _median(between) for length in _LENGTHS]
-    length, noise = _most_likely(data.some(_some_rows(positive, generator)), landmarks, between, lengths)
+    length, noise = _most_likely(data.some(draw_rows(positive, _CHOSEN_ON, generator)), landmarks, between, lengths)
     ridge = _Ridge.fit(data, landmarks, between, length)
     model = GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise))
     return model, _left_out(ridge, data, balance * np.minimum(weight, 1.0), landmarks, length, noise)
-
-
-def _some_rows(positive: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.intp]:
-    """Return the rows that decide on length and noise."""
-    if len(positive) <= _CHOSEN_ON:
-        return np.arange(len(positive))
-    rows = [generator.permutation(np.flatnonzero(of)) for of in (positive, ~positive)]
-    fewer = min(*map(len, rows), _CHOSEN_ON // 2)
-    return np.concatenate([of[: max(_CHOSEN_ON - fewer, fewer) if len(of) > fewer else fewer] for of in rows])
 
 
 def _median(between: Array) -> float:

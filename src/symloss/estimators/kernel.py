@@ -18,7 +18,9 @@ from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_KEPT = 2**25  # how many numbers of the features are kept in memory; more are computed again for every product
+_KEPT = 2**26  # how many numbers of the features are kept in memory; more are computed again for every product
+_ROWS = 2**16  # how many rows of these features are computed at a time
+_POINTS = 200_000  # with more points, the risk is that of so many of them: far more than landmarks, and kept in memory
 
 
 class KernelScores(NamedTuple):
@@ -71,7 +73,7 @@ class KernelFeatures:
     def __init__(self, X: Array, standardization: Standardization, nystroem: Nystroem) -> None:
         self._X, self._standardization, self._nystroem = X, standardization, nystroem
         self.width = len(nystroem.components_)
-        self._all = self._block(slice(None)) if len(X) * self.width <= _KEPT else None
+        self._all = self._features() if len(X) * self.width <= _KEPT else None
 
     def times(self, weights: Array) -> Array:
         """Return F w for weights w, one per feature."""
@@ -85,6 +87,13 @@ class KernelFeatures:
             return np.asarray(self._all.T @ gradient)
         parts = (self._block(rows).T @ gradient[rows] for rows in blocks(len(self._X), self.width))
         return np.asarray(sum(parts))
+
+    def _features(self) -> Array:
+        """Return all features, computed in parts, so that what they are computed from takes little memory."""
+        features = np.empty((len(self._X), self.width))
+        for start in range(0, len(features), _ROWS):
+            features[start : start + _ROWS] = self._block(slice(start, start + _ROWS))
+        return features
 
     def _block(self, rows: slice) -> Array:
         return np.asarray(self._nystroem.transform(self._standardization.transform(self._X[rows])))
@@ -104,6 +113,8 @@ def fit_kernel(
 ) -> KernelScores:
     """Minimize a risk over sums of Gaussian kernels around landmarks, which are points drawn by their weights.
 
+    If there are more than 200,000 points, the risk is that of 200,000 of them, as many of either class as possible.
+
     Parameters
     ----------
     X : array of shape (n, d)
@@ -119,7 +130,7 @@ def fit_kernel(
     n_landmarks : int
         The largest number of landmarks. If every distinct point is one, the Nyström method is exact.
     seed : int
-        The seed of drawing landmarks.
+        The seed of drawing landmarks and points.
     start : KernelScores, optional
         The scores from which L-BFGS starts; its landmarks and its kernel are kept.
 
@@ -133,11 +144,12 @@ def fit_kernel(
     >>> bool(model.scores(X[inside]).min() > model.scores(X[~inside]).max())
     True
     """
+    generator = np.random.default_rng(seed)
     if start is None:
         standardization = Standardization.fit(X, weight)
         varying = int(np.count_nonzero(X.max(0) > X.min(0)))
         gamma = gamma / (2 * max(varying, 1))  # a varying feature adds 2 to the mean squared distance
-        landmarks = standardization.transform(draw_landmarks(X, weight, n_landmarks, np.random.default_rng(seed)))
+        landmarks = standardization.transform(draw_landmarks(X, weight, n_landmarks, generator))
     else:
         standardization, gamma, landmarks = start.standard, start.gamma, start.landmarks
     nystroem = Nystroem(gamma=gamma, n_components=len(landmarks), random_state=seed).fit(landmarks)
@@ -145,6 +157,9 @@ def fit_kernel(
     first = (
         None if start is None else (np.linalg.solve(root.T, start.dual[nystroem.component_indices_]), start.intercept)
     )
+    if len(X) > _POINTS:
+        rows = draw_rows(positive, _POINTS, generator)
+        X, positive, weight = X[rows], positive[rows], weight[rows]
     weights, bias = minimize_risk(KernelFeatures(X, standardization, nystroem), positive, weight, objective, first)
     return KernelScores(standardization, gamma, nystroem.components_, root.T @ weights, bias)
 
@@ -154,6 +169,21 @@ def draw_landmarks(X: Array, weight: Array, n: int, generator: np.random.Generat
     drawn = generator.choice(len(X), min(len(X), 4 * n), replace=False, p=weight / weight.sum())
     _, first = np.unique(X[drawn], axis=0, return_index=True)
     return X[drawn[np.sort(first)[:n]]]
+
+
+def draw_rows(positive: NDArray[np.bool_], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return at most so many rows, as many of either class as possible.
+
+    Examples
+    --------
+    >>> draw_rows(np.array([True, False, False, False]), 2, np.random.default_rng(0))
+    array([0, 3])
+    """
+    if len(positive) <= most:
+        return np.arange(len(positive))
+    rows = [generator.permutation(np.flatnonzero(of)) for of in (positive, ~positive)]
+    fewer = min(*map(len, rows), most // 2)
+    return np.concatenate([of[: max(most - fewer, fewer) if len(of) > fewer else fewer] for of in rows])
 
 
 def _fit(
@@ -169,7 +199,7 @@ def _to_module(scorer: KernelScores, threshold: float) -> nn.Module:
 
 KERNEL = Family(
     description="Sums of Gaussian kernels of standardized features, fitted to all points or pairs at once, to the "
-    "optimum if the loss is convex.",
+    "optimum if the loss is convex; of more than 200,000 points, so many are drawn.",
     fit=_fit,
     scorer=KernelScores,
     stored_as="kernel",

@@ -23,6 +23,9 @@ _FIRST_PART = 3000
 _GROWTH = 8  # how many times larger the next part is
 _KEPT = ((50_000, 4), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
 _KEPT_OF_MORE = 2
+_GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
+_KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
+_SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
 class Clock:
@@ -69,7 +72,8 @@ class Search:
     temperature : float
         How evenly the weights are spread: see ``weights_of_average``.
     clock : Clock
-        When it leaves no room, no more candidates are scored; on each part, one always is.
+        When it leaves no room, no more candidates are scored; one always is, on all points. The seconds of the last
+        part that a candidate was scored on tell what it will take on more points, and what its fit to all will.
     run : Run
         How tasks are run.
 
@@ -88,7 +92,7 @@ class Search:
     def __init__(self, candidates: Candidates, judge: Judge, temperature: float, clock: Clock, run: Run) -> None:
         self._candidates, self._judge, self._temperature = candidates, judge, temperature
         self._clock, self._run = clock, run
-        self._seconds = np.zeros(len(candidates))
+        self._seconds, self._speed = np.zeros(len(candidates)), 1.0
         self.by_fold = np.empty((len(candidates), 0))
         self.points = np.zeros(len(candidates), np.intp)
         self.weights = np.zeros(len(candidates))
@@ -97,12 +101,15 @@ class Search:
     def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
         """Score the candidates on folds of points; the seed is that of drawing parts of them."""
         check_test_folds(folds, data.positive)
+        n = len(data.weight)
         for part, most in _parts(data, folds, seed):
-            stage = "Scoring candidates on folds"
-            if len(part.data.weight) < len(data.weight):
-                stage += f" of {len(part.data.weight):,} points"
-            chosen = list(range(len(self._candidates))) if most is None else self._best(most)
-            self.scores = self._out_of_fold(self._affordable(chosen, len(part.data.weight)), *part, stage)
+            size = len(part.data.weight)
+            left = list(range(len(self._candidates))) if most is None else self._best(most)
+            chosen = self._affordable(left, size, n, len(folds))
+            if most is not None and size < n and len(chosen) == 1:
+                continue  # one candidate has nobody to be compared with: what time there is belongs to all points
+            stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
+            self.scores = self._out_of_fold(chosen, *part, stage, n)
             self._weigh(*part)
 
     def _best(self, most: int) -> list[int]:
@@ -116,46 +123,69 @@ class Search:
         first = [c for k, c in enumerate(ordered) if families[k] not in families[:k]]
         return [*first, *(c for c in ordered if c not in first)][:most]
 
-    def _affordable(self, left: list[int], n: int) -> list[int]:
-        """Return the candidates, the best first, for which there is time on n points; one at least."""
-        seconds = self._seconds * n / np.maximum(self.points, 1)
-        kept, total = [], 0.0
-        for c in left:
-            if self._clock.has_room_for(total + seconds[c]):
-                kept.append(c)
-                total += seconds[c]
-        return kept or [min(left, key=lambda c: seconds[c])]
+    def _expected(self, candidates: list[int], n: int) -> Array:
+        """Return how many seconds the folds of n points will take, by what those of fewer points took."""
+        growth = (n / np.maximum(self.points[candidates], 1)) ** _GROWTH_OF_TIME
+        return np.asarray(self._seconds[candidates] * growth / self._speed)
 
-    def _out_of_fold(self, left: list[int], data: TrainingData, folds: Folds, stage: str) -> dict[int, Array]:
+    def _to_the_end(self, candidates: list[int], n: int, folds: int) -> Array:
+        """Return how many seconds the folds of all n points will take, and then the fit to all."""
+        return self._expected(candidates, n) * (1 + _SHARE_OF_FIT * self._speed / folds)
+
+    def _affordable(self, left: list[int], size: int, n: int, folds: int) -> list[int]:
+        """Return the candidates, the best first, for which there is time on a part of the n points; one at least.
+
+        On a part that is not the last one, as much time is left as the best one needs on all points.
+        """
+        end = self._to_the_end(left, n, folds)
+        kept, total = [], 0.0 if size == n else end[0]
+        for c, seconds in zip(left, end if size == n else self._expected(left, size), strict=True):
+            if self._clock.has_room_for(total + seconds):
+                kept.append(c)
+                total += seconds
+        return kept or [left[int(np.argmin(end))]]
+
+    def _out_of_fold(self, left: list[int], data: TrainingData, folds: Folds, stage: str, n: int) -> dict[int, Array]:
         """Return the scores of points by fits without them, for each candidate that there was time for."""
         tasks = [[left[k] for k in group] for group in groups([self._candidates[c][1] for c in left])]
         total = len(left) * len(folds)
         if self._clock.limit is None:
-            tasks.sort(key=len, reverse=True)  # the longest first, so that none is left alone at the end
+            tasks.sort(key=len, reverse=True)
             return self._scores_of(tasks, data, folds, stage, 0, total)
         scores: dict[int, Array] = {}
+        start, work = time.monotonic(), 0.0
         for group in tasks:
-            spent = float(self._seconds[list(scores)].sum())
-            expected = spent / max(len(scores), 1) * len(group)
-            fit_of_the_best = 1.25 * spent / len(folds)
-            if scores and not self._clock.has_room_for(expected + fit_of_the_best):
+            if scores and not self._clock.has_room_for(self._needed(group, list(scores), len(data.weight), n, folds)):
                 break
-            start = time.monotonic()
             scores |= self._scores_of([group], data, folds, stage, len(scores) * len(folds), total)
-            self._seconds[group] = (time.monotonic() - start) / len(group)
+            if len(group) == 1:  # what several share would be counted several times
+                work += self._seconds[group[0]]
+                self._speed = max(work / max(time.monotonic() - start, 1e-9), 1.0)
         return scores
+
+    def _needed(self, group: list[int], scored: list[int], size: int, n: int, folds: Folds) -> float:
+        """Return how many seconds a group will take on a part of the n points, and then the end of the search."""
+        known = [c if self.points[c] else scored[-1] for c in group]
+        if size == n:
+            return float(self._expected(known, n).sum() + _SHARE_OF_FIT / len(folds) * self._seconds[scored].sum())
+        end = min(float(self._to_the_end(scored, n, len(folds)).min()), _KEPT_TIME * (self._clock.limit or 0.0))
+        return float(self._expected(known, size).sum()) + end
 
     def _scores_of(
         self, together: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
     ) -> dict[int, Array]:
-        names = [[self._candidates[c][0] for c in group] for group in together for _ in folds]
-        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group in together for fold in folds]
-        results = iter(self._run(stage, score_together, names, tasks, done, total))
+        # Fold by fold, and the longest first: so the fits that have ended tell how long the others will take.
+        ordered = sorted(together, key=lambda group: -self._expected(group, len(data.weight)).sum())
+        calls = [(group, fold) for fold in folds for group in ordered]
+        names = [[self._candidates[c][0] for c in group] for group, _ in calls]
+        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group, fold in calls]
+        results = self._run(stage, score_together, names, tasks, done, total)
         scores = {c: np.full(len(data.weight), np.nan) for group in together for c in group}
-        for group in together:
-            for _, test in folds:
-                for c, found in zip(group, next(results), strict=True):
-                    scores[c][test] = found
+        self._seconds[list(scores)], self.points[list(scores)] = 0.0, len(data.weight)
+        for (group, (_, test)), of_group in zip(calls, results, strict=True):
+            for c, (found, seconds) in zip(group, of_group, strict=True):
+                scores[c][test] = found
+                self._seconds[c] += seconds
         return scores
 
     @one_thread()
@@ -167,7 +197,6 @@ class Search:
             centered = self._judge.centered(scores, data.positive, data.weight)
             held_out = [(centered[test], data.positive[test], data.weight[test]) for _, test in folds]
             self.by_fold[c] = [self._judge.score(*fold) for fold in held_out]
-            self.points[c] = len(data.weight)
             parts = self._judge.weighed_by
             means[c] = sum(np.mean([score(*fold) for fold in held_out]) for score, _ in parts)
             contributions[c] = sum(np.concatenate([of(*fold) for fold in held_out]) for _, of in parts)

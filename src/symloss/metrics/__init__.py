@@ -1,6 +1,7 @@
 """AUC and balanced accuracy, and what corrupted labels say of rates, curves and scores on clean labels."""
 
-from symloss.metrics.curves import CleanROC, clean_roc, estimate_clean_partial_auc
+from symloss.metrics.bands import clean_roc_band
+from symloss.metrics.curves import CleanROC, clean_roc
 from symloss.metrics.estimates import (
     Estimate,
     clean_auc,
@@ -8,6 +9,7 @@ from symloss.metrics.estimates import (
     estimate_clean_auc,
     estimate_clean_balanced_accuracy,
 )
+from symloss.metrics.partial import estimate_clean_partial_auc
 from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scorers import clean_auc_score, clean_balanced_accuracy_score
 from symloss.metrics.scores import auc, balanced_accuracy
@@ -26,6 +28,7 @@ __all__ = [
     "clean_balanced_accuracy_score",
     "clean_rates",
     "clean_roc",
+    "clean_roc_band",
     "estimate_clean_auc",
     "estimate_clean_balanced_accuracy",
     "estimate_clean_partial_auc",

@@ -114,16 +114,8 @@ def clean_auc_of(pos: Sample, neg: Sample, pi: float, pi_prime: float, level: fl
     above = share_below(pos.scores, neg.scores, neg.weight)
     below = 1 - share_below(neg.scores, pos.scores, pos.weight)
     value = float(np.average(above, weights=pos.weight))
-    intervals = [hanley_mcneil(value, pos.size, neg.size, level)]
-    variances = [_variance_of_mean(above, pos), _variance_of_mean(below, neg)]
-    if 0 < value < 1 and sum(variances) > 0:
-        freedom = sum(variances) ** 2 / sum(
-            v**2 / (sample.size - 1) for v, sample in zip(variances, (pos, neg), strict=True)
-        )
-        width = student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
-        logit = math.log(value / (1 - value))
-        intervals.append((expit(logit - width), expit(logit + width)))
-    low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+    variances = variance_of_mean(above, pos), variance_of_mean(below, neg)
+    low, high = auc_interval(value, variances, (pos.size, neg.size), level)
     return _clean_estimate(value, low, high, pi, pi_prime, level)
 
 
@@ -170,7 +162,33 @@ def clean_balanced_accuracy_of(pos: Sample, neg: Sample, pi: float, pi_prime: fl
     return _clean_estimate(sum(accuracies) / 2, low, high, pi, pi_prime, level)
 
 
-def _variance_of_mean(values: Array, sample: Sample) -> float:
+def auc_interval(
+    value: float, variances: tuple[float, float], sizes: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return DeLong's interval of an AUC on the logit scale, joined with the score interval of Hanley and McNeil.
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in auc_interval(0.9, (0.001, 0.001), (50, 50), level=0.95)]
+    [0.77, 0.96]
+    """
+    intervals = [hanley_mcneil(value, *sizes, level)]
+    if 0 < value < 1 and sum(variances) > 0 and min(sizes) > 1:
+        freedom = sum(variances) ** 2 / sum(v**2 / (size - 1) for v, size in zip(variances, sizes, strict=True))
+        width = student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
+        logit = math.log(value / (1 - value))
+        intervals.append((expit(logit - width), expit(logit + width)))
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def variance_of_mean(values: Array, sample: Sample) -> float:
+    """Return the variance of a weighted mean of values, one for each point of a sample.
+
+    Examples
+    --------
+    >>> variance_of_mean(np.array([1.0, 3.0]), Sample(np.zeros(2), np.ones(2), 2.0))
+    1.0
+    """
     if sample.size <= 1:
         return math.nan
     mean = np.average(values, weights=sample.weight)
@@ -186,10 +204,11 @@ def _clean_estimate(value: float, low: float, high: float, pi: float, pi_prime: 
         return min(1.0, max(0.0, _clean(min(1.0, max(0.0, score)), pi, pi_prime)))
 
     most = (1 + pi - pi_prime) / 2  # of a perfect ranker or classifier, on labels at (pi, pi')
-    if low > most:
+    if low > most or high < 1 - most:
+        end = f"{most:.3f} is the largest" if low > most else f"{1 - most:.3f} is the smallest"
         warnings.warn(
-            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {most:.3f} is the "
-            f"largest possible; pi - pi' must be larger",
+            f"a score of {value:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: {end} possible; "
+            f"pi - pi' must be larger",
             stacklevel=4,
         )
     return Estimate(clean(value), clean(low), clean(high), level)

@@ -14,6 +14,7 @@ from typing import Any
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
+from symloss.metrics.curves import check_costs
 from symloss.metrics.estimates import Estimate
 from symloss.metrics.intervals import binomial, of_sum
 from symloss.metrics.samples import two_samples
@@ -22,7 +23,7 @@ from symloss.metrics.scores import class_accuracies
 
 @dataclass(frozen=True)
 class CleanRates:
-    """The true and the false positive rate on clean labels, and accuracy, precision and F1 for a class prior.
+    """The true and the false positive rate on clean labels, and accuracy, precision, F1 and cost for a class prior.
 
     Attributes
     ----------
@@ -72,6 +73,17 @@ class CleanRates:
                 "precision needs points that are predicted positive: no clean point is above the threshold"
             )
         return self._ratio(found / (found + false), lambda v: (prior * (1 - v), -v * (1 - prior), 0.0))
+
+    def cost(self, prior: float, *, cost_false_positive: float = 1.0, cost_false_negative: float = 1.0) -> Estimate:
+        """Return the expected cost of a point at a class prior; right predictions cost nothing.
+
+        The interval is for a threshold that was not chosen on the same points: for such a one, see ``clean_roc_band``.
+        """
+        check_fraction("prior", prior)
+        check_costs(cost_false_positive, cost_false_negative)
+        most = prior * cost_false_negative, (1 - prior) * cost_false_positive
+        value, low, high = (min(max(most[0] + part, 0.0), sum(most)) for part in self._sum(-most[0], most[1]))
+        return Estimate(value, low, high, self.corrupted_tpr.level)
 
     def f1(self, prior: float) -> Estimate:
         """Return F1, the harmonic mean of precision and recall, on clean labels at a class prior."""
@@ -144,7 +156,8 @@ def clean_rates(
     -------
     CleanRates
         ``tpr`` and ``fpr``, each with ``value``, ``low`` and ``high``, and the methods ``accuracy(prior)``,
-        ``precision(prior)`` and ``f1(prior)``, where ``prior`` is the share of positives in the data you care about.
+        ``precision(prior)``, ``f1(prior)`` and ``cost(prior)``, where ``prior`` is the share of positives in the data
+        you care about.
 
     Examples
     --------

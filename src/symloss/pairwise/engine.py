@@ -28,7 +28,7 @@ class _Limits(NamedTuple):
     kinked: int
 
 
-_LIMITS = {"cpu": _Limits(1 << 12, 1 << 17, 1 << 18), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
+_LIMITS = {"cpu": _Limits(1 << 12, 1 << 16, 1 << 16), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
@@ -204,16 +204,15 @@ def _rows(x: Tensor, batch: torch.Size) -> Tensor:
 def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """Return the gradients with respect to pos and neg, in their shapes, scaled by the incoming gradient."""
     pos, neg, *gradients = ctx.saved_tensors
-    if len(gradients) == 1 and not grad.ndim:
+    if len(gradients) == 1 and not grad.ndim:  # both in one piece
         grad_pos, grad_neg = _parted(grad * gradients[0], pos, neg)
     else:
         if len(gradients) == 1:
             gradients = [part.view(*grad.shape, -1) for part in _parted(gradients[0], pos, neg)]
         scale = grad.unsqueeze(-1) if grad.ndim else grad
-        grad_pos, grad_neg = (
-            (scale * gradients[0]).sum_to_size(pos.shape),
-            (scale * gradients[1]).sum_to_size(neg.shape),
-        )
+        grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
+    if grad.ndim:
+        grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
     if torch.is_grad_enabled():  # the caller may differentiate again
         grad_pos, grad_neg = _Once.apply(grad_pos, pos), _Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
     return grad_pos, grad_neg, None, None, None, None

@@ -1,20 +1,26 @@
 """The sums over all pairs for piecewise polynomials: a line plus kinks max(0, t - u) ** power, with u = s - where.
 
-Both classes are sorted. A kink is active for the pairs with t above u, and ranks say how many these are.
+A kink is active for the pairs with t above u. How many these are is said by ranks: of each u among the t, and of each
+t among the u. Long rows on a CPU are ranked in the order in which they come; all others are sorted first.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
 from symloss.pairwise.intervals import Sorted, by_intervals
+from symloss.pairwise.merged import in_long_rows, merged_ranks
 from symloss.pairwise.moments import polynomial
 from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
 from symloss.pairwise.problem import Side, Sums, blocks
+from symloss.threads import one_thread
+
+Class = Side | Ordered
 
 # At this distance from the center, in multiples of a kink's place, sums of scores lose six of their sixteen digits.
 _WIDE = 2.0**20
@@ -34,8 +40,14 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
 
 
 def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """Return the sums for a line plus kinks, after sorting both classes."""
-    s, t = ordered(pos), ordered(neg)
+    """Return the sums for a line plus kinks."""
+    if in_long_rows(pos, neg):
+        with one_thread():  # several would wait for each other after each of many short steps
+            return _summed(pos, neg, line, kinks)
+    return _summed(ordered(pos), ordered(neg), line, kinks)
+
+
+def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     center = 0.5 * s.middle + 0.5 * t.middle
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
         return _over_a_wide_range(s, t, center, line, kinks)
@@ -48,19 +60,17 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     return sums
 
 
-def _far_apart(s: Ordered, t: Ordered, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
+def _far_apart(s: Class, t: Class, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
     """Return whether scores lie so far from their center, compared with the kinks, that their sums lose digits."""
     return bool((_reach(s, t, center) > _WIDE * max(1.0, *(abs(kink.where) for kink in kinks))).any())
 
 
-def _reach(s: Ordered, t: Ordered, center: Tensor) -> Tensor:
+def _reach(s: Class, t: Class, center: Tensor) -> Tensor:
     """Return the largest distance of a score from the center, (k,)."""
     return (torch.cat([side.ends for side in (s, t)], 1) - center).abs().amax(1)
 
 
-def _over_a_wide_range(
-    s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]
-) -> Sums:
+def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     """Return the same sums more slowly, but without cancellation.
 
     Steps, and the gradients of the line and of corners, are counts and come from ranks. The rest comes from intervals.
@@ -69,15 +79,15 @@ def _over_a_wide_range(
     steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
     value = _from_ranks(s, t, center, (intercept,), steps)[0]
     gradients = _from_ranks(s, t, center, (0.0, slope), corners)[1:]
-    every = slice(None)
-    pos, neg = (Sorted(side.values(every, every), side.shares) for side in (s, t))
+    sides = [ordered(side) if isinstance(side, Side) else side for side in (s, t)]
+    pos, neg = (Sorted(side.scores, side.shares) for side in sides)
     rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
-    for side, gradient, more in zip((s, t), gradients, of_squares, strict=True):
-        gradient.scatter_add_(1, side.index(every, every), more.to(gradient.dtype))
+    for side, gradient, more in zip(sides, gradients, of_squares, strict=True):
+        gradient.scatter_add_(1, side.places, more.to(gradient.dtype))
     return value + rest, gradients[0], gradients[1]
 
 
-def _from_ranks(s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
     """Return the same sums from the rank of each score in the other class.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the inner product of its gradient and (t, u). A
@@ -86,18 +96,37 @@ def _from_ranks(s: Ordered, t: Ordered, center: Tensor, line: tuple[float, ...],
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
-    at_corners, at_squares = (
-        ranks(s, t, [kink.where for kink in some]) if some else (None, None) for some in (corners, squares)
-    )
+    found = _Found.of(s, t, corners, squares)
     value = torch.zeros_like(center).add_(intercept * s.total * t.total)
     gradients = []
-    for own, other, sign, total, of_corners, of_squares in zip(
-        (s, t), (t, s), (1.0, -1.0), (t.total, s.total), at_corners, at_squares, strict=True
-    ):
-        others = _Others.of(other, center, bool(squares), from_rank=sign > 0)
-        side = _OneSide(own, others, sign, sign * slope * total, corners, of_corners, squares, of_squares)
+    for own, other, sign, rank, sums in zip((s, t), (t, s), (1.0, -1.0), found.ranks, found.others, strict=True):
+        others = _Others.of(other, sums, center, bool(squares), from_rank=sign > 0)
+        at_corners, at_squares = (rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None)))
+        side = _OneSide(own, others, sign, sign * slope * other.total, corners, at_corners, squares, at_squares)
         gradients.append(side.add_to(value, center, s.dtype))
     return value[:, 0], gradients[0], gradients[1]
+
+
+class _Found(NamedTuple):
+    """The ranks of the positives and of the negatives at corners and then at squares, and the other class of each.
+
+    ``ranks`` is None if there are no kinks. ``others`` are sorted; they are None if no sums over them are needed.
+    """
+
+    ranks: tuple[Rank | None, Rank | None]
+    others: tuple[Sorted | None, Sorted | None]
+
+    @classmethod
+    def of(cls, s: Class, t: Class, corners: list[Kink], squares: list[Kink]) -> _Found:
+        wheres = [kink.where for kink in (*corners, *squares)]
+        if not wheres:
+            return cls((None, None), (None, None))
+        if isinstance(s, Ordered) and isinstance(t, Ordered):
+            return cls(ranks(s, t, wheres), (Sorted(t.scores, t.shares), Sorted(s.scores, s.shares)))
+        pos, neg = cast(Side, s), cast(Side, t)
+        need_sums = bool(squares) or pos.shares is not None or neg.shares is not None
+        found = merged_ranks(pos, neg, wheres, need_sums)
+        return cls((found.pos, found.neg), (found.neg_sorted, found.pos_sorted))
 
 
 class _OneSide(NamedTuple):
@@ -107,7 +136,7 @@ class _OneSide(NamedTuple):
     other class: at ``corners``, which include steps, and at ``squares``.
     """
 
-    own: Ordered
+    own: Class
     others: _Others
     sign: float
     line: Tensor | float
@@ -120,13 +149,13 @@ class _OneSide(NamedTuple):
         """Add this side's part to the value, and return its gradient."""
         line = isinstance(self.line, Tensor) or bool(self.line)
         flat = not (line or self.squares or any(kink.power for kink in self.corners))
-        gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.keys, dtype=dtype)
+        gradient = (torch.zeros_like if flat else torch.empty_like)(self.own.scores, dtype=dtype)
         if flat and self.sign < 0:  # steps have no slope, and the positives add their value
             return gradient
         mixture = center.new_tensor(self._mixture())
-        for rows, columns in blocks(self.own.keys):
+        for rows, columns in blocks(self.own.scores):
             x, share = self.own.values(rows, columns) - center[rows], self.own.share(rows, columns)
-            if self.of_corners is None:
+            if self.of_corners is None or not self.corners:
                 slopes = torch.zeros_like(x)
             else:
                 slopes = self._corners(self.of_corners, mixture, value, x, share, rows, columns)
@@ -138,7 +167,7 @@ class _OneSide(NamedTuple):
             value[rows].add_(_inner(slopes, x))
             for kink, twice in zip(self.squares, self.of_squares.twice if self.of_squares else (), strict=True):
                 slopes += self._square(kink, twice[rows, columns], value, x, share, rows)
-            _put_back(gradient[rows], self.own.index(rows, columns), slopes)
+            self.own.put(gradient, rows, columns, slopes)
         return gradient
 
     def _mixture(self) -> list[list[float]]:
@@ -183,15 +212,6 @@ def _inner(x: Tensor, y: Tensor) -> Tensor:
     return torch.bmm(x[:, None], y[:, :, None])[:, 0]
 
 
-def _put_back(gradient: Tensor, index: Tensor, slopes: Tensor) -> None:
-    """Write the slopes into the gradient, at the places that their scores had before sorting."""
-    slopes = slopes.to(gradient.dtype)
-    if gradient.device.type == "cpu" and len(gradient) == 1:
-        gradient.numpy()[0][index.numpy()[0]] = slopes.numpy()[0]  # twice as fast as scatter_
-    else:
-        gradient.scatter_(1, index, slopes)
-
-
 class _Others(NamedTuple):
     """Cumulative sums over the sorted other class: they give the part of it for which a kink is active, by rank.
 
@@ -206,21 +226,18 @@ class _Others(NamedTuple):
     from_rank: bool
 
     @classmethod
-    def of(cls, side: Ordered, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
-        """Return the sums over one class, added up from the end where the active part begins.
+    def of(cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+        """Return the sums over one class, given in order if they are needed.
 
-        The other way would need a difference of two sums, which an outlier would spoil.
+        They are added up from the end where the active part begins. The other way would need a difference of two sums,
+        which an outlier would spoil.
         """
+        if sums is None:
+            return cls(None, None, side.scores.shape[1], from_rank)
 
-        def running(part: Tensor) -> Tensor:
-            zero = torch.zeros_like(center)
-            if from_rank:
-                return torch.cat([part.flip(1).cumsum(1).flip(1), zero], 1)
-            return torch.cat([zero, part.cumsum(1)], 1)
-
-        shares = None if side.shares is None else running(side.shares)
-        moments = running(_moments(side, center)) if with_moments else None
-        return cls(shares, moments, side.keys.shape[1], from_rank)
+        shares = None if sums.shares is None else _running(sums.shares, from_rank)
+        moments = _running(_moments(sums, center), from_rank) if with_moments else None
+        return cls(shares, moments, side.scores.shape[1], from_rank)
 
     @property
     def unit(self) -> float:
@@ -252,9 +269,22 @@ class _Others(NamedTuple):
         return shares, cast(Tensor, self.moments)[rows].gather(1, rank.long())
 
 
-def _moments(side: Ordered, center: Tensor) -> Tensor:
-    moments = torch.empty_like(side.keys)
-    for rows, columns in blocks(side.keys):
-        torch.sub(side.values(rows, columns), center[rows], out=moments[rows, columns])
-        moments[rows, columns] *= side.share(rows, columns)
+def _moments(side: Sorted, center: Tensor) -> Tensor:
+    """Return share times (score - center)."""
+    moments = torch.empty_like(side.scores, dtype=torch.float64)
+    for rows, columns in blocks(side.scores):
+        torch.sub(side.scores[rows, columns].double(), center[rows], out=moments[rows, columns])
+        moments[rows, columns] *= 1.0 / side.scores.shape[1] if side.shares is None else side.shares[rows, columns]
     return moments
+
+
+def _running(part: Tensor, from_end: bool) -> Tensor:
+    """Return the sums (k, n + 1) over the first 0, 1, ... columns, or from the end over all columns but these."""
+    if part.device.type != "cpu":
+        zero = torch.zeros_like(part[:, :1])
+        return torch.cat([part.flip(1).cumsum(1).flip(1), zero] if from_end else [zero, part.cumsum(1)], 1)
+    sums = np.empty((len(part), part.shape[1] + 1))
+    step = -1 if from_end else 1  # NumPy has views in the opposite order, which save two copies
+    sums[:, ::step][:, 0] = 0
+    np.cumsum(part.numpy()[:, ::step], 1, out=sums[:, ::step][:, 1:])
+    return torch.from_numpy(sums)

@@ -77,6 +77,30 @@ class Side:
         return self.shares
 
     @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the scores, and of gradients."""
+        return self.scores.dtype
+
+    @property
+    def ends(self) -> Tensor:
+        """The lowest and the highest score of each row, (k, 2) in float64."""
+        return torch.stack([self.scores.amin(1), self.scores.amax(1)], 1).double()
+
+    @property
+    def middle(self) -> Tensor:
+        """The median of a sample of each row, (k, 1) in float64."""
+        sample = self.scores[:, :: max(1, self.scores.shape[1] // 500)].sort(1).values
+        return sample[:, sample.shape[1] // 2, None].double()
+
+    def values(self, rows: slice, columns: slice) -> Tensor:
+        """Return the scores of a block in float64."""
+        return self.scores[rows, columns].double()
+
+    def put(self, gradient: Tensor, rows: slice, columns: slice, slopes: Tensor) -> None:
+        """Write the slopes of a block into the gradient."""
+        gradient[rows, columns] = slopes
+
+    @property
     def equal_share(self) -> float:
         """The factor for sums in which every score counts 1 and not its share: 1 / n, or 1 where shares are given."""
         return 1.0 / self.scores.shape[1] if self.shares is None else 1.0

@@ -16,10 +16,11 @@ _PAIRS = {"cpu": 1 << 16, "cuda": 1 << 24}
 
 def one_tile(pos: Tensor, neg: Tensor, loss: Loss) -> Sums:
     """Return the sums (...), (..., n) and (..., m) in float64 for scores of equal weight, with little overhead."""
-    z = pos.double().unsqueeze(-1) - neg.double().unsqueeze(-2)
+    z = pos.double().unsqueeze(-1) - neg.unsqueeze(-2)  # the other operand is converted along the way
     pairs = pos.shape[-1] * neg.shape[-1]
     values, slopes = loss.value_and_slope(z)
-    return values.mean((-2, -1)), slopes.sum(-1) / pairs, slopes.sum(-2) / -pairs
+    value = values.mean() if z.ndim == 2 else values.mean((-2, -1))
+    return value, slopes.sum(-1).div_(pairs), slopes.sum(-2).div_(-pairs)
 
 
 def weighted_tile(

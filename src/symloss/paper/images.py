@@ -134,7 +134,7 @@ def run_image_trials(
         ),
         strict=True,
     ))  # fmt: skip
-    risks_of_losses = [Risk(risk, loss) for risk in risks for loss in losses]
+    risks_of_losses = [Risk(risk, loss, settings.one_by_one and risk == "auc") for risk in risks for loss in losses]
     trained = train_networks(
         images.train.to(device),
         rows,

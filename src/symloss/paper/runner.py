@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -91,6 +92,7 @@ def image_configurations(
     trials: int = IMAGE_TRIALS,
     seed: int = 0,
     settings: ImageSettings | None = None,
+    protocol: str = "matched",
 ) -> list[Configuration]:
     """Return the configurations of the MNIST or of the CIFAR-10 experiments.
 
@@ -102,7 +104,9 @@ def image_configurations(
     noises : sequence of (pi, pi_prime)
     trials, seed : int
     settings : ImageSettings, optional
-        Settings to use instead of the paper's.
+        Settings to use instead of the protocol's.
+    protocol : {"matched", "printed"}
+        The settings that match the paper's numbers, or those that it prints. They differ for MNIST only.
 
     Examples
     --------
@@ -111,10 +115,13 @@ def image_configurations(
     """
     if family not in IMAGES:
         raise ValueError(f"family must be one of {', '.join(IMAGES)}, got {family!r}")
+    known = CIFAR10_PAIRS if family == "cifar10" else ("mnist",)
     if family == "mnist":
-        pairs = ["mnist"]
-    elif unknown := [name for name in pairs if name not in CIFAR10_PAIRS]:
-        raise ValueError(f"pairs must be of {', '.join(CIFAR10_PAIRS)}; got {', '.join(unknown)}")
+        pairs = known
+    if protocol not in IMAGES[family]:
+        raise ValueError(f"protocol must be one of {', '.join(IMAGES[family])}, got {protocol!r}")
+    if unknown := [name for name in pairs if name not in known]:
+        raise ValueError(f"pairs must be of {', '.join(known)}; got {', '.join(unknown)}")
     return [
         Configuration(
             family=family,
@@ -123,12 +130,18 @@ def image_configurations(
             pi_prime=pi_prime,
             trials=trials,
             seed=seed,
-            protocol="matched" if settings is None else "other",
-            settings=asdict(settings or IMAGES[family]),
+            protocol=protocol if settings is None else "other",
+            settings=_stored(settings or IMAGES[family][protocol]),
         )
         for name in pairs
         for pi, pi_prime in noises
     ]
+
+
+def _stored(settings: ImageSettings) -> dict[str, Any]:
+    """Return settings as result files store them: those with all pairs are older than the choice of pairs."""
+    content = asdict(settings)
+    return content if settings.one_by_one else {name: of for name, of in content.items() if name != "one_by_one"}
 
 
 @dataclass(frozen=True)

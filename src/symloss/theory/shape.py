@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from symloss.losses import Loss
+from symloss.losses import Analytic, Loss
 from symloss.theory.conditional import Array, Infimum, as_function, infima, limit, unit
 from symloss.theory.report import Verdict
 from symloss.theory.witness import plain, shortest, told_apart
@@ -138,6 +138,11 @@ class Shape:
             # Divided by the distance, so that the witness is near 0.
             excess = np.where(excess > self.rounding(values[:, None], values), excess, 0.0) / far
         if not excess.any():
+            if self._may_hide_curvature:
+                return Verdict(
+                    "cannot tell",
+                    "no chord lies below the loss by more than rounding, but the loss is declared not convex",
+                )
             return Verdict("yes", f"no chord lies below the loss, for {len(grid) ** 2:,} chords")
         i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
 
@@ -155,6 +160,12 @@ class Shape:
         above, mean = told_apart(*chord(x, y))
         witness = f"l({plain(middle_of(x, y))}) = {above} > {mean}, the mean of l({plain(x)}) and l({plain(y)})"
         return Verdict("no", "a chord lies below the loss", witness)
+
+    @property
+    def _may_hide_curvature(self) -> bool:
+        """Whether the loss may bend the wrong way where nobody can see it: near a line, by less than rounding."""
+        claims = self.loss.properties
+        return isinstance(self.loss.structure, Analytic) and claims is not None and not claims.convex
 
     @cached_property
     def non_increasing(self) -> Verdict:

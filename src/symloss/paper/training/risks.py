@@ -25,16 +25,19 @@ class Risk:
         over all pairs of a positive and a negative point of the batch.
     loss : Loss
         The margin loss.
+    one_by_one : bool
+        Whether ``"auc"`` pairs only the k-th positive with the k-th negative, in batches whose first half is positive.
 
     Examples
     --------
     >>> from symloss.losses import Hinge
     >>> Risk("auc", Hinge())
-    Risk(name='auc', loss=Hinge())
+    Risk(name='auc', loss=Hinge(), one_by_one=False)
     """
 
     name: str
     loss: Loss
+    one_by_one: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in RISKS:
@@ -42,7 +45,9 @@ class Risk:
 
     def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
         """Return the gradient with respect to the scores (k, b); rows are independent; a missing class adds nothing."""
-        return (_ber_gradient if self.name == "ber" else _auc_gradient)(scores, classes, self.loss)
+        if self.name == "ber":
+            return _ber_gradient(scores, classes, self.loss)
+        return (_one_by_one_gradient if self.one_by_one else _auc_gradient)(scores, classes, self.loss)
 
 
 class Classes(NamedTuple):
@@ -94,6 +99,13 @@ class Classes(NamedTuple):
 
 def _ber_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
     return loss.slope(scores * classes.sign) * classes.weight
+
+
+def _one_by_one_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
+    half = scores.shape[1] // 2
+    there = classes.sign[:, :half].clamp(min=0) * -classes.sign[:, half:].clamp(max=0)  # a place may be empty
+    slopes = loss.slope(scores[:, :half] - scores[:, half:]) * there / there.sum(1, keepdim=True).clamp(min=1)
+    return torch.cat([slopes, -slopes], 1)
 
 
 def _auc_gradient(scores: Tensor, classes: Classes, loss: Loss) -> Tensor:
