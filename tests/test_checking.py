@@ -49,6 +49,21 @@ def test_a_risk_reads_its_input_once(coding, monkeypatch):
     assert reads(auc_derivatives, scores, target, "sigmoid", weight) == (3, 2)  # two sums
 
 
+def test_without_validation_nothing_is_read_of_labels_and_weights():
+    scores, weight = torch.randn(100), torch.rand(100)
+    for target in (CODINGS["0 and 1"], CODINGS["-1 and 1"], 5 * CODINGS["0 and 1"] + 1):
+        assert reads(sl.BERLoss(validate=False), scores, target) == (0, 0)
+        assert reads(sl.BERLoss(validate=False), scores, target, -weight) == (0, 0)
+    for module in (sl.BERLoss, sl.AUCLoss):
+        unchecked = module(validate=False)(scores, CODINGS["0 and 1"], weight)
+        torch.testing.assert_close(unchecked, module()(scores, CODINGS["0 and 1"], weight))
+        torch.testing.assert_close(
+            module(validate=False)(scores, 1 - 2 * CODINGS["0 and 1"]), module()(scores, 1 - CODINGS["0 and 1"])
+        )
+        with pytest.raises(ValueError, match="target must have shape"):
+            module(validate=False)(scores, torch.ones(3))
+
+
 @pytest.mark.parametrize("coding", CODINGS)
 def test_the_quick_check_on_a_cpu_finds_the_same(coding, monkeypatch):
     scores, target = torch.randn(100), CODINGS[coding]

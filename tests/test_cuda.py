@@ -5,6 +5,7 @@ import torch
 
 import symloss as sl
 from symloss.functional import auc_risk, ber_risk
+from symloss.losses import Piecewise
 
 pytestmark = [
     pytest.mark.gpu,
@@ -74,3 +75,139 @@ def test_under_compile_on_the_device():
     scores, target = torch.randn(64, device="cuda", requires_grad=True), torch.arange(64, device="cuda") % 2
     value = torch.compile(loss, backend="aot_eager")(scores, target)
     torch.testing.assert_close(value, loss(scores, target))
+
+
+def captured(loss, scores, target):
+    """Return a CUDA graph of the loss and its gradient, and the loss that it computes."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # as PyTorch's documentation asks for: what is compiled and cached is so before
+        for _ in range(2):
+            loss(scores, target).backward()
+    torch.cuda.current_stream().wait_stream(stream)
+    scores.grad = None
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = loss(scores, target)
+        value.backward()
+    return graph, value
+
+
+@pytest.mark.parametrize("n", [300, 40_000])
+@pytest.mark.parametrize("name", sl.list_losses())
+def test_a_cuda_graph_of_the_loss_and_its_gradient(name, n):
+    pytest.importorskip("triton")
+    if sl.get_loss(name).structure is None and n > 300:
+        pytest.skip("computes every pair")
+    scores = torch.randn(n, device="cuda", requires_grad=True)
+    target = torch.rand(n, device="cuda") < 0.5
+    graph, value = captured(sl.AUCLoss(name, validate=False), scores, target)
+    for share, width in ((0.3, 1.0), (0.7, 2.0), (2.0, 1.0)):  # the last: no negatives
+        with torch.no_grad():
+            scores.copy_(width * torch.randn(n, device="cuda"))
+            target.copy_(torch.rand(n, device="cuda") < share)
+        graph.replay()
+        leaf = scores.detach().cpu().double().requires_grad_()
+        expected = auc_risk(leaf, target.cpu(), name, validate=False)  # no warning of a missing class
+        (gradient,) = torch.autograd.grad(expected, leaf)
+        assert (value.cpu().double() - expected).abs() <= 3e-7 * expected.abs()
+        assert (scores.grad.cpu().double() - gradient).abs().max() <= 3e-7 * gradient.abs().max()
+
+
+@pytest.mark.parametrize("name", ["hinge", "ramp", "sigmoid", "squared"])
+def test_a_cuda_graph_where_scores_are_far_apart(name):
+    pytest.importorskip("triton")
+    scores = torch.randn(20_000, device="cuda", requires_grad=True)
+    target = torch.rand(20_000, device="cuda") < 0.5
+    graph, value = captured(sl.AUCLoss(name, validate=False), scores, target)
+    with torch.no_grad():
+        scores[:2] = torch.tensor([1e15, -1e15])
+        scores[2:100] *= 1e5
+    graph.replay()
+    expected = auc_risk(scores.detach().cpu().double(), target.cpu(), name)
+    assert (value.cpu().double() - expected).abs() <= 3e-7 * expected.abs()
+
+
+@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
+@pytest.mark.parametrize("n", [100, 60_000])
+def test_nothing_waits_where_values_are_not_validated(module, n):
+    pytest.importorskip("triton")
+    scores, target = torch.randn(n, device="cuda", requires_grad=True), torch.arange(n, device="cuda") % 2
+    for name in ("sigmoid", "hinge", "squared"):
+        loss = module(name, validate=False)
+        loss(scores, target).backward()  # compiles
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            value = loss(scores, target)
+            value.backward()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        torch.testing.assert_close(value, module(name)(scores, target))
+
+
+SHAPES = {
+    "normal": torch.randn,
+    "quarters": lambda n: torch.randint(-8, 9, (n,)) / 4,
+    "tied": lambda n: torch.full((n,), 0.5),
+    "offset": lambda n: torch.randn(n) + 1e4,
+    "outliers": lambda n: torch.cat([torch.randn(n - 2), torch.tensor([3e38, -1e17])]),
+    "infinite": lambda n: torch.cat([torch.randn(n - 1), torch.tensor([float("inf")])]),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", [*sl.list_losses(), sl.BarrierHinge(b=10, r=1)], ids=str)
+def test_kernels_are_the_tiles(name, shape, weighted):
+    if shape == "outliers" and name in ("exponential", "unhinged"):
+        pytest.skip("overflows, or is a difference of two means that large")
+    pos, neg = SHAPES[shape](1500), SHAPES[shape](1400)
+    w, v = (torch.rand(1500), torch.rand(1400)) if weighted else (None, None)
+
+    def sums(pos, neg, w, v, method):
+        pos, neg = pos.requires_grad_(), neg.requires_grad_()
+        value = sl.pairwise_risk(pos, neg, name, w, v, method=method)
+        return [part.detach().cpu().double() for part in (value, *torch.autograd.grad(value, (pos, neg)))]
+
+    exact = sums(pos.double(), neg.double(), w, v, "tiles")
+    w, v = (weight if weight is None else weight.cuda() for weight in (w, v))
+    for method in ("auto", "structure", "tiles"):
+        for found, expected in zip(sums(pos.cuda(), neg.cuda(), w, v, method), exact, strict=True):
+            finite = expected.float().double().isfinite()
+            largest = expected[finite].abs().max() if finite.any() else 1.0
+            assert torch.equal(found.isfinite(), finite)
+            assert (found - expected)[finite].abs().max() <= 3e-7 * largest
+
+
+def test_a_cuda_graph_of_a_smooth_loss_that_read_its_range_before():
+    pytest.importorskip("triton")
+    pos, neg = (torch.randn(20_000, device="cuda") for _ in range(2))
+    before = sl.pairwise_risk(pos, neg, "sigmoid")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = sl.pairwise_risk(pos, neg, "sigmoid")
+    graph.replay()
+    torch.testing.assert_close(value, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_mean_of_equal_values_stays_in_the_range_of_the_loss(dtype):
+    for name in ("zero_one", "ramp", "sigmoid", "savage"):
+        for n in (7, 3000, 20_000):
+            pos = torch.full((n,), -50.0, dtype=dtype, device="cuda")
+            assert sl.pairwise_risk(pos, pos + 100, name) == 1
+
+
+class Listed(sl.Loss):
+    """The unhinged loss, whose structure cannot be hashed."""
+
+    structure = Piecewise(coefficients=[1.0, -1.0])
+
+    def value(self, z):
+        return 1 - z
+
+
+@pytest.mark.parametrize("n", [10, 20_000])
+def test_a_structure_that_cannot_be_hashed(n):
+    pos, neg = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    torch.testing.assert_close(sl.pairwise_risk(pos, neg, Listed()), sl.pairwise_risk(pos, neg, "unhinged"))

@@ -17,7 +17,11 @@ import symloss as sl
 
 MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__path__, "symloss."))]
 if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
-    MODULES.remove("symloss.paper.convolutional.kernels")
+    KERNELS = [
+        "paper.convolutional.kernels",
+        *(f"pairwise.fused.{name}" for name in ("kinks", "pairs", "separable", "smooth", "split")),
+    ]
+    MODULES = [name for name in MODULES if name.removeprefix("symloss.") not in KERNELS]
 
 
 REFERENCE = Path(sl.__file__).parents[2] / "docs" / "reference.rst"

@@ -149,7 +149,7 @@ class Problem(NamedTuple):
     """Checked scores (..., n), which of them are positive, and their weights in float64 or None, all of one shape.
 
     Leading dimensions are independent problems. ``complete`` says whether each of them has weight in both classes; it
-    is None where that cannot be read.
+    is None where that cannot be read, or is not to be read.
 
     Examples
     --------
@@ -163,8 +163,11 @@ class Problem(NamedTuple):
     complete: bool | None
 
 
-def check_problem(scores: Any, target: Any, weight: Any) -> Problem:
+def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) -> Problem:
     """Return scores, labels and weights as a ``Problem``, or raise a ValueError that says what is wrong with them.
+
+    Without ``validate``, shapes and dtypes are checked, but no values are read: label 1 is positive, any other is
+    negative.
 
     Examples
     --------
@@ -184,8 +187,11 @@ def check_problem(scores: Any, target: Any, weight: Any) -> Problem:
         positive = _fitting(one.to(scores.device), scores)
         weight = None if weight is None else _as_weight(weight, scores, "weight")
     except ValueError:
-        _refuse_other_labels(labels, one)  # that labels are not binary says more than that their shape is wrong
+        if validate:
+            _refuse_other_labels(labels, one)  # that labels are not binary says more than that their shape is wrong
         raise
+    if not validate:
+        return Problem(scores, positive, weight, None)
     complete = both_classes(positive, weight)
     fine = complete if labels.dtype == torch.bool else complete & _all_labels(labels, one).to(scores.device)
     if concrete(fine if weight is None else fine & _all_weights(weight)):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class _Risk(nn.Module):
     pi: float | None = None  # also for modules that were pickled before there were rates
     pi_prime: float | None = None
+    validate: bool = True
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class _Risk(nn.Module):
         pi: float | None = None,
         pi_prime: float | None = None,
         process_group: GroupLike | None = None,
+        validate: bool = True,
         **parameters: Any,
     ) -> None:
         super().__init__()
@@ -33,11 +35,13 @@ class _Risk(nn.Module):
         self.loss = get_loss(loss, **parameters)
         self.pi, self.pi_prime = pi, pi_prime
         self.process_group = process_group
+        self.validate = validate
 
     def extra_repr(self) -> str:
         group = "" if self.process_group is None else f", process_group={self.process_group!r}"
         rates = "" if self.pi is None else f", pi={self.pi!r}, pi_prime={self.pi_prime!r}"
-        return f"{self.loss!r}{rates}{group}"
+        unchecked = "" if self.validate else ", validate=False"
+        return f"{self.loss!r}{rates}{group}{unchecked}"
 
 
 class BERLoss(_Risk):
@@ -55,6 +59,8 @@ class BERLoss(_Risk):
         are given, the result estimates the risk on clean labels; see the notes. A symmetric loss does not need it.
     process_group : ProcessGroup or "world", optional
         Take the means over the batches of all ranks of this group; see ``AUCLoss``.
+    validate : bool
+        Whether to check the values of labels and weights; see ``AUCLoss``.
     **parameters
         The parameters of a loss given by name.
 
@@ -87,7 +93,8 @@ class BERLoss(_Risk):
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
         if self.process_group is None:
-            return ber_risk(scores, target, self.loss, weight, pi=self.pi, pi_prime=self.pi_prime)
+            rates = {"pi": self.pi, "pi_prime": self.pi_prime}
+            return ber_risk(scores, target, self.loss, weight, **rates, validate=self.validate)
         problem = gather_problem(scores, target, weight, self.process_group)
         return ber_of(problem, self.loss, unmixing(self.pi, self.pi_prime))
 
@@ -110,6 +117,11 @@ class AUCLoss(_Risk):
         the batch of this process are paired. Every rank gets the risk of the concatenated batches and, under
         ``DistributedDataParallel``, its gradient. Batches may differ in size, lack a class or be empty, but every rank
         must call the loss.
+    validate : bool
+        Whether to check the values of labels and weights. On a GPU this waits for all work that was launched before,
+        once a call. With False nothing is read, so that nothing waits and ``torch.cuda.graph`` can capture the loss;
+        label 1 is then positive and any other negative, weights must be finite and not negative, and no warning tells
+        of a batch that lacks a class. With a process group, values are always checked.
     **parameters
         The parameters of a loss given by name.
 
@@ -135,7 +147,8 @@ class AUCLoss(_Risk):
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
         """Return the risk of ``scores`` (..., n) for ``target`` in {0, 1}, {-1, +1} or bool."""
         if self.process_group is None:
-            return auc_risk(scores, target, self.loss, weight, pi=self.pi, pi_prime=self.pi_prime)
+            rates = {"pi": self.pi, "pi_prime": self.pi_prime}
+            return auc_risk(scores, target, self.loss, weight, **rates, validate=self.validate)
         problem = gather_problem(scores, target, weight, self.process_group)
         return auc_of(problem, self.loss, unmixing(self.pi, self.pi_prime))
 

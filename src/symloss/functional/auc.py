@@ -12,7 +12,7 @@ from symloss.checking import Problem, check_problem
 from symloss.functional.clean import Unmixing, non_negative, unmixing
 from symloss.functional.missing import MissingClassWarning, warn_if_missing
 from symloss.losses import Loss, LossLike, get_loss
-from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs
+from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs, risk_of_points
 from symloss.tracing import concrete, eager
 
 
@@ -25,6 +25,7 @@ def auc_risk(
     *,
     pi: float | None = None,
     pi_prime: float | None = None,
+    validate: bool = True,
 ) -> Tensor:
     """Return the mean of l(g_i - g_j) over all pairs of a positive i and a negative j.
 
@@ -43,6 +44,8 @@ def auc_risk(
     pi, pi_prime : float, optional
         Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
         are given, the result estimates the risk on clean labels; see ``AUCLoss``.
+    validate : bool
+        Whether to check the values of labels and weights; see ``AUCLoss``.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def auc_risk(
     tensor(0.)
     """
     rates = unmixing(pi, pi_prime)
-    problem = check_problem(scores, target, weight)
+    problem = check_problem(scores, target, weight, validate)
     return auc_of(problem, get_loss(loss), rates)
 
 
@@ -115,6 +118,11 @@ def auc_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     """
     check_constant(loss, problem.scores)
     warn_if_missing(problem.complete, "the AUC risk is zero and has no gradient")
+    if rates is None:
+        reads = problem.complete is not None
+        risk = risk_of_points(problem.scores, problem.positive, loss, problem.weight, reads)
+        if risk is not None:
+            return risk
     pos, neg = _sides(problem)
     return _between(pos, neg, loss) if rates is None else _clean_auc(pos, neg, loss, rates, problem.complete)
 
@@ -192,6 +200,8 @@ def _within(side: _Side, loss: Loss) -> tuple[Tensor, Tensor]:
 def _shared_labels(problem: Problem) -> Tensor | None:
     """Return the labels (n,) that all problems share, or None if each has its own or they cannot be read."""
     positive = problem.positive
+    if problem.complete is None and positive.is_cuda:  # nothing is to be read: a GPU would have to wait
+        return None
     if positive.ndim == 1 and problem.complete is not None:
         return positive
     n = positive.shape[-1]

@@ -22,6 +22,7 @@ def ber_risk(
     *,
     pi: float | None = None,
     pi_prime: float | None = None,
+    validate: bool = True,
 ) -> Tensor:
     """Return 1/2 (mean of l(g) over the positives + mean of l(-g) over the negatives), whatever the class balance.
 
@@ -38,6 +39,8 @@ def ber_risk(
     pi, pi_prime : float, optional
         Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
         are given, the result estimates the risk on clean labels; see ``BERLoss``.
+    validate : bool
+        Whether to check the values of labels and weights; see ``BERLoss``.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def ber_risk(
     tensor(0.1667)
     """
     rates = unmixing(pi, pi_prime)
-    problem = check_problem(scores, target, weight)
+    problem = check_problem(scores, target, weight, validate)
     return ber_of(problem, get_loss(loss), rates)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
 from symloss.checking import as_real, check_both_weights
 from symloss.losses import Loss, LossLike, Slope, get_loss
-from symloss.pairwise.engine import batch_sums, pair_mean
+from symloss.pairwise.engine import batch_sums, pair_mean, point_mean
 from symloss.tracing import eager
 
 _METHODS = ("auto", "structure", "tiles")
@@ -55,7 +55,7 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    return risk_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
+    return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
 
 
 class Derivatives(NamedTuple):
@@ -127,10 +127,39 @@ def risk_of_pairs(
     >>> risk_of_pairs(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), get_loss("zero_one"))
     tensor(0.3750)
     """
+    return _mean(pos, neg, loss, pos_weight, neg_weight, method)
+
+
+def _mean(
+    pos: Tensor, neg: Tensor, loss: Loss, pos_weight: Tensor | None, neg_weight: Tensor | None, method: str
+) -> Tensor:
     if pos.device.type == "mps":  # MPS has no float64
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
-        return risk_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
+        return _mean(pos.cpu(), neg.cpu(), loss, w, v, method).to(pos.device)
     return pair_mean(pos, neg, _shares(pos_weight), _shares(neg_weight), loss, method)
+
+
+def risk_of_points(
+    scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None, reads: bool = True
+) -> Tensor | None:
+    """Return the risk of points (N,) with labels without reading how many are positive, or None where that takes more.
+
+    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``. Unless ``reads``, no value at all is
+    read, where kernels know the formula of the loss.
+
+    Examples
+    --------
+    >>> import torch
+    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("sigmoid")) is None
+    True
+    """
+    if scores.device.type != "cuda" or scores.ndim != 1:
+        return None
+    share = None
+    if weight is not None:
+        of_pos, of_neg = _shares(weight * positive), _shares(weight * ~positive)
+        share = torch.where(positive, cast(Tensor, of_pos), cast(Tensor, of_neg))
+    return point_mean(scores, positive, share, loss, reads)
 
 
 @eager

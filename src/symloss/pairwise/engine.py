@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
+from symloss.pairwise.bounds import in_range
 from symloss.pairwise.declared import check_declared
+from symloss.pairwise.fused import fits, fused_point_sums, fused_sums
+from symloss.pairwise.fused.points import Points, Results
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
 from symloss.pairwise.problem import Side, Sums
@@ -50,49 +52,7 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
         value, grad_pos, grad_neg = analytic(pos, neg, loss, structure)
     else:
         raise TypeError(f"{loss!r} has a structure of unknown kind: {structure!r}")
-    return _in_range(value, loss), pos.where_counted(grad_pos), neg.where_counted(grad_neg)
-
-
-def _in_range(value: Tensor, loss: Loss) -> Tensor:
-    """Return the mean kept between the least and the largest value of the loss, which rounding may pass."""
-    try:
-        low, high = _range(loss)
-    except TypeError:  # a loss that cannot be hashed
-        low, high = _range.__wrapped__(loss)
-    if low == -high == -math.inf:
-        return value
-    if value.device.type == "cpu":
-        numbers = value.detach().numpy()  # which takes a fraction of the time
-        if ((low <= numbers) & (numbers <= high)).all():
-            return value
-    kept = value.clamp(low, high)
-    # Rounding is put right; a loss that is wrong about itself gets the mean of its values all the same.
-    return torch.where(torch.isclose(kept, value, rtol=1e-6, atol=1e-6), kept, value)
-
-
-@lru_cache(maxsize=64)
-def _range(loss: Loss) -> tuple[float, float]:
-    """Return the least and the largest value of the loss, or infinities if what it declares does not tell."""
-    points = _extreme_points(loss)
-    if points:
-        values = loss.value(torch.tensor(points, dtype=torch.float64, device="cpu")).tolist()
-        low, high = min(values), max(values)
-        if not any(map(math.isnan, values)) and low <= 0 <= high:  # where a class has no weight, the risk is 0
-            return low, high
-    return -math.inf, math.inf
-
-
-def _extreme_points(loss: Loss) -> list[float]:
-    """Return margins at which a loss is least and largest, from what it declares; empty if that does not tell."""
-    ends = [math.inf, -math.inf]
-    if loss.properties is not None and loss.properties.non_increasing:
-        return ends
-    structure = loss.structure
-    if not isinstance(structure, Piecewise) or any(structure.coefficients[2:]) or not structure.kinks:
-        return []
-    return (
-        [*ends, *(kink.where for kink in structure.kinks)] if all(kink.power == 1 for kink in structure.kinks) else []
-    )
+    return in_range(value, loss), pos.where_counted(grad_pos), neg.where_counted(grad_neg)
 
 
 def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
@@ -135,12 +95,21 @@ def batch_sums(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
 ) -> Sums:
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
+    found = _fused(pos, neg, pos_share, neg_share, loss, method)
+    if found is not None:
+        of_pos, of_neg = _parted(found.gradients, pos, neg)
+        batch = found.value.shape
+        return found.value, of_pos.view(*batch, -1), of_neg.view(*batch, -1)
+    return _plain_sums(pos, neg, pos_share, neg_share, loss, method)
+
+
+def _plain_sums(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
+) -> Sums:
     if method != "tiles" and loss.structure is not None:
         check_declared(loss)
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
-    batch = torch.Size()
-    if pos.ndim > 1 or neg.ndim > 1:
-        batch = torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call]
+    batch = _batch(pos, neg)
     if method == "auto":
         few = _few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
         if few is not None:
@@ -154,6 +123,58 @@ def batch_sums(
     return value.to(dtype).view(batch), grad_pos, grad_neg
 
 
+def _batch(pos: Tensor, neg: Tensor) -> torch.Size:
+    if pos.ndim == neg.ndim == 1:
+        return torch.Size()
+    return torch.broadcast_shapes(pos.shape[:-1], neg.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _fused(
+    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, loss: Loss, method: str
+) -> Results | None:
+    """Return the results of fused kernels, or None where there are none for this problem."""
+    if not (fits(pos) and fits(neg)):
+        return None
+    if method != "tiles" and loss.structure is not None:
+        check_declared(loss)
+    dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
+    batch = _batch(pos, neg)
+    if not batch.numel():
+        return None
+    s, t = _all_rows(pos.to(dtype), batch), _all_rows(neg.to(dtype), batch)
+    w = None if pos_share is None else _all_rows(pos_share, batch)
+    v = None if neg_share is None else _all_rows(neg_share, batch)
+    return fused_sums(Points(s, t, w, v, batch), loss, dtype, method)
+
+
+def _all_rows(x: Tensor, batch: torch.Size) -> Tensor:
+    """Return the numbers of all problems in a row."""
+    return x.expand(*batch, x.shape[-1]).contiguous() if batch else x.contiguous()
+
+
+def _parted(gradients: Tensor, pos: Tensor, neg: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of positives and of negatives, flat."""
+    n, m = pos.shape[-1], neg.shape[-1]
+    size = len(gradients) // (n + m) * n
+    return gradients[:size], gradients[size:]
+
+
+def point_sums(
+    scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the value () and the gradient (N,) for points with labels; a share is that of a point in its own class."""
+    check_declared(loss)
+    found = fused_point_sums(scores, positive, share, loss, reads)
+    if found is not None:
+        return found
+    of_pos, of_neg = positive.nonzero(as_tuple=True)[0], (~positive).nonzero(as_tuple=True)[0]
+    w, v = (None, None) if share is None else (share[of_pos], share[of_neg])
+    value, grad_pos, grad_neg = batch_sums(scores[of_pos], scores[of_neg], w, v, loss, "auto")
+    gradient = torch.empty_like(scores)
+    gradient[of_pos], gradient[of_neg] = grad_pos.to(scores.dtype), grad_neg.to(scores.dtype)
+    return value, gradient
+
+
 def _few_pairs(
     pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, pairs: int, loss: Loss
 ) -> Sums | None:
@@ -163,7 +184,7 @@ def _few_pairs(
         return None
     if pos_share is not None or neg_share is not None:
         few = weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
-        return None if few is None else (_in_range(few[0], loss), *few[1:])
+        return None if few is None else (in_range(few[0], loss), *few[1:])
     if pairs <= limits.any:
         return one_tile(pos, neg, loss)
     structure = loss.structure
@@ -183,8 +204,13 @@ def _rows(x: Tensor, batch: torch.Size) -> Tensor:
 def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """Return the gradients with respect to pos and neg, in their shapes, scaled by the incoming gradient."""
     pos, neg, *gradients = ctx.saved_tensors
-    scale = grad.unsqueeze(-1) if grad.ndim else grad
-    grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
+    if len(gradients) == 1 and not grad.ndim:  # both in one piece
+        grad_pos, grad_neg = _parted(grad * gradients[0], pos, neg)
+    else:
+        if len(gradients) == 1:
+            gradients = [part.view(*grad.shape, -1) for part in _parted(gradients[0], pos, neg)]
+        scale = grad.unsqueeze(-1) if grad.ndim else grad
+        grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
     if grad.ndim:
         grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
     if torch.is_grad_enabled():  # the caller may differentiate again
@@ -197,13 +223,45 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        value, *gradients = batch_sums(*inputs)
+        found: Any = _fused(*inputs)  # with both gradients in one piece, which one launch scales
+        value, *gradients = _plain_sums(*inputs) if found is None else found
         ctx.save_for_backward(*inputs[:2], *gradients)
         return value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return _scaled(ctx, grad)
+
+
+class _PointMean(torch.autograd.Function):
+    """The mean over all pairs of points with labels, as a single node of the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool) -> Tensor:
+        value, gradient = point_sums(scores, positive, share, loss, reads)
+        ctx.save_for_backward(scores, gradient)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        scores, gradient = ctx.saved_tensors
+        gradient = grad * gradient
+        if torch.is_grad_enabled():  # the caller may differentiate again
+            gradient = _Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
+        return gradient, None, None, None, None
+
+
+def point_mean(scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool = True) -> Tensor | None:
+    """Return the mean over all pairs for points (N,), or None where no fused kernels can compute it."""
+    if scores.ndim != 1 or not fits(scores):
+        return None
+    try:
+        value: Tensor = _PointMean.apply(scores, positive, share, loss, reads)  # type: ignore[no-untyped-call]
+    except RuntimeError as error:  # a transform of torch.func needs another form
+        if "setup_context" not in str(error):
+            raise
+        return None
+    return value
 
 
 class _TransformedPairMean(torch.autograd.Function):
