@@ -13,7 +13,7 @@ from symloss.cli import app
 from symloss.estimators.model_files import signed
 
 ROWS = pd.DataFrame({
-    "age": np.arange(80.0),
+    "age": np.arange(80.0) * 7 % 61,
     "city": ["Oslo", "Rome"] * 40,
     "day": pd.date_range("2020-01-01", periods=80).strftime("%Y-%m-%d"),
     "y": ["no"] * 40 + ["yes"] * 40,
