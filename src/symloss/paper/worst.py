@@ -172,7 +172,8 @@ def _tails(degrees: NDArray[Any], size: float) -> NDArray[Any]:
     """Return the probability that a t-deviate is beyond a size, on either side."""
     from scipy.special import stdtr
 
-    return 2 * stdtr(degrees, -size)
+    tails: NDArray[Any] = 2 * stdtr(degrees, -size)
+    return tails
 
 
 __all__ = ["LIMITS", "Chance", "chance", "degrees_of_freedom", "print_worst", "worst_cells"]
