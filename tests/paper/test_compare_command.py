@@ -51,6 +51,18 @@ def test_every_file(folder, tmp_path):
     assert (tmp_path / "figures" / "ours_against_paper.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_the_worst_alone(folder, tmp_path):
+    result = run(folder, "--worst", "3", "--csv", tmp_path / "cells.csv")
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.output.splitlines()]
+    rows = list(csv.DictReader((tmp_path / "cells.csv").read_text().splitlines()))
+    largest = sorted((float(row["z"]) for row in rows), key=abs, reverse=True)[:3]
+    shown = [float(line[-1]) for line in lines if line[:1] == ["uci"] and line[1] in ("spambase", "susy")]
+    assert shown == pytest.approx(largest, abs=0.051)
+    assert [line[1] for line in lines if line[:1] == ["all"]] == ["112"]
+    assert run(folder, "--worst", "0").exit_code == 2
+
+
 def test_json_is_all_that_is_printed(folder, tmp_path):
     result = run(folder, "--json", "--csv", tmp_path / "cells.csv")
     summary = json.loads(result.stdout)

@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 import symloss as sl
 from symloss.paper import protocol
 from symloss.paper.convolutional import Architecture
-from symloss.paper.images import _summary, choose_epochs, halves, load_images, run_image_trials, validation_size
+from symloss.paper.images import _draws, _summary, choose_epochs, halves, load_images, run_image_trials, validation_size
 from symloss.paper.results import PUBLISHED
 from symloss.paper.training import Risk
 
@@ -222,3 +222,12 @@ def test_airplanes_are_positive(monkeypatch):
     for pixels, y in ((found.train, found.y_train), (found.test, found.y_test)):
         assert y.tolist() == np.where(pixels[:, 0, 0, 0] == 1, 1, -1).tolist()
         assert (y == 1).sum() == len(y) / 2
+
+
+def test_given_draws_replace_the_random_ones(images):
+    still = {"architecture": replace(SMALL, dropout=0.0), "losses": [sl.Squared()]}
+    rows, y = _draws(images.y_train, 0.8, 0.3, QUICK, [np.random.default_rng(trial) for trial in range(2)])
+    drawn = run(images, draws=(rows, y), **still)[PUBLISHED].scores
+    assert drawn != run(images, **still)[PUBLISHED].scores
+    assert drawn != run(images, draws=(rows, -y), **still)[PUBLISHED].scores
+    assert drawn == run(images, draws=(rows.copy(), y.copy()), **still)[PUBLISHED].scores

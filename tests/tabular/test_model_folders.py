@@ -16,7 +16,7 @@ ROWS = pd.DataFrame({
     "age": np.arange(80.0) * 7 % 61,
     "city": ["Oslo", "Rome"] * 40,
     "day": pd.date_range("2020-01-01", periods=80).strftime("%Y-%m-%d"),
-    "y": ["no"] * 40 + ["yes"] * 40,
+    "y": ["no", "no", "no", "yes", "yes"] * 16,
 })  # fmt: skip
 
 

@@ -39,6 +39,14 @@ def compare(
             show_default="as published, dropout on, last epoch",
         ),
     ] = None,
+    worst: Annotated[
+        int | None,
+        typer.Option(
+            help="Print only the scores that differ most (largest |z|), and what chance would give.",
+            metavar="NUMBER",
+            min=1,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for programs.")] = False,
 ) -> None:
     """Compare results with the paper's, score by score, and say how well they agree.
@@ -76,7 +84,12 @@ def compare(
         damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
         print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
         return
-    _print_comparison(found, cells)
+    if worst:
+        from symloss.paper.worst import print_worst
+
+        print_worst(cells, worst, new_console())
+    else:
+        _print_comparison(found, cells)
     for path in written:
         print(f"wrote {path}")
 

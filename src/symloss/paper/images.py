@@ -84,6 +84,7 @@ def run_image_trials(
     name: str = "",
     device: str | torch.device = "cpu",
     *,
+    draws: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     architecture: Architecture | None = None,
     kernels: bool | None = None,
     dtype: torch.dtype | None = None,
@@ -91,7 +92,8 @@ def run_image_trials(
 ) -> dict[str, Scored]:
     """Train networks on corrupted samples of images, and return their scores on the clean test images.
 
-    Parameters are those of `symloss.paper.experiment.run_trials`. ``architecture`` replaces the paper's network, and
+    Parameters are those of `symloss.paper.experiment.run_trials`. ``draws`` replaces the random samples: each trial's
+    training images, as rows, and their corrupted labels. ``architecture`` replaces the paper's network, and
     ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's sample,
     initial parameters and batches depend only on its seed and number. Dropout is drawn for all trials together, so it
     also depends on how many trials there are.
@@ -119,21 +121,7 @@ def run_image_trials(
         [np.random.default_rng(part) for part in trial_seeds(seed, name, pi, pi_prime, trial)]
         for trial in range(trials)
     ]
-    rows, y = (np.stack(part) for part in zip(
-        *(
-            contaminate(
-                np.arange(len(images.y_train)),
-                images.y_train,
-                pi=pi,
-                pi_prime=pi_prime,
-                n_positive=settings.n_positive,
-                n_negative=settings.n_negative,
-                random_state=of_draw,
-            )
-            for of_draw, _, _ in generators
-        ),
-        strict=True,
-    ))  # fmt: skip
+    rows, y = draws or _draws(images.y_train, pi, pi_prime, settings, [of_draw for of_draw, _, _ in generators])
     risks_of_losses = [Risk(risk, loss, settings.one_by_one and risk == "auc") for risk in risks for loss in losses]
     trained = train_networks(
         images.train.to(device),
@@ -158,6 +146,25 @@ def run_image_trials(
     )
     folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]
     return _summary(trained.scores, images.y_test, folds, risks_of_losses)
+
+
+def _draws(
+    y: NDArray[np.int64], pi: float, pi_prime: float, settings: ImageSettings, generators: Sequence[np.random.Generator]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the training images of each trial, as rows, and their corrupted labels, both of shape (trials, n)."""
+    drawn = [
+        contaminate(
+            np.arange(len(y)),
+            y,
+            pi=pi,
+            pi_prime=pi_prime,
+            n_positive=settings.n_positive,
+            n_negative=settings.n_negative,
+            random_state=generator,
+        )
+        for generator in generators
+    ]
+    return np.stack([rows for rows, _ in drawn]), np.stack([labels for _, labels in drawn])
 
 
 class Half(NamedTuple):
