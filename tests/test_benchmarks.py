@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import symloss as sl
+from symloss.estimators.standard_errors import auc_contributions
+from symloss.estimators.weighting import weights_of_average
 
 BENCHMARKS = Path(sl.__file__).parents[2] / "benchmarks"
 if not BENCHMARKS.exists():
@@ -301,3 +303,27 @@ def test_the_times_of_the_cv_forms_are_those_of_a_process_and_all_that_it_starts
     assert cv_seconds.line("AUCClassifierCV()", 2000, 36, forest, found) == (
         "| 2,000 x 36 | `AUCClassifierCV()` | 9.0 | 2.00 | 4.5 | 3 | 1.5 | 90.0 (90.0) |"
     )
+
+
+def test_screened_averages_have_the_weights_of_the_library_and_the_page_is_of_the_committed_rows(tmp_path):
+    screening = importlib.import_module("screening_tables")
+    random = np.random.default_rng(0)
+    positive, fold, weight = np.arange(200) % 2 == 0, np.arange(200) // 2 % 5, random.integers(1, 3, 200)
+    noisy = (random.standard_normal((4, 200)) + np.outer([0.9, 1, 1.1, 0.2], positive)).astype(np.float32)
+    path = tmp_path / "two-moons-0.8_0.3-1.npz"
+    np.savez(
+        path, names=list("abcd"), noisy=noisy, clean=noisy, peers=noisy[:2], positive=positive, weight=weight,
+        fold=fold, y_test=positive,
+    )  # fmt: skip
+    draw = screening.Draw(path)
+    assert (draw.dataset, draw.noise) == ("two-moons", "0.8/0.3")
+    rows = [np.flatnonzero(fold == k) for k in range(5)]
+    parts = np.array([np.concatenate([auc_contributions(of[k], positive[k], weight[k]) for k in rows]) for of in noisy])
+    means = np.array([np.mean([sl.metrics.auc(of[k], positive[k], weight[k]) for k in rows]) for of in noisy])
+    order = np.concatenate(rows)
+    expected = weights_of_average(means, parts, positive[order], weight[order], 0.7)
+    np.testing.assert_allclose(draw.weights(np.arange(4)), expected, rtol=1e-6, atol=1e-9)
+    assert (expected > 0).sum() > 1
+
+    committed = BENCHMARKS / "results" / "screening.csv"
+    assert committed.with_suffix(".md").read_text() == screening.markdown(screening.read(committed))
