@@ -617,6 +617,13 @@ def test_differentiating_twice_raises():
         gradient.sum().backward()
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_forward_mode_says_what_to_use():
+    pos, neg = torch.randn(5), torch.randn(4)
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(RuntimeError, match="no forward-mode derivative"):
+        sl.pairwise_risk(torch.autograd.forward_ad.make_dual(pos, torch.ones(5)), neg)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
@@ -28,6 +28,10 @@ class _Limits(NamedTuple):
     kinked: int
 
 
+_NO_FORWARD_MODE = (
+    "the AUC risk has no forward-mode derivative. The derivative along a direction is the sum of the gradient times "
+    "the direction; or use the matrix loss(pos[:, None] - neg).mean()"
+)
 _LIMITS = {"cpu": _Limits(1 << 12, 1 << 16, 1 << 16), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
 
 
@@ -167,6 +171,11 @@ def point_sums(
     found = fused_point_sums(scores, positive, share, loss, reads)
     if found is not None:
         return found
+    if torch.cuda.is_current_stream_capturing():  # fused kernels are for CUDA only
+        raise RuntimeError(
+            f"{loss!r} cannot be captured in a CUDA graph: without a structure its pairs are computed in tiles, which "
+            "need the numbers of positives and negatives"
+        )
     of_pos, of_neg = positive.nonzero(as_tuple=True)[0], (~positive).nonzero(as_tuple=True)[0]
     w, v = (None, None) if share is None else (share[of_pos], share[of_neg])
     value, grad_pos, grad_neg = batch_sums(scores[of_pos], scores[of_neg], w, v, loss, "auto")
@@ -229,6 +238,10 @@ class _PairMean(torch.autograd.Function):
         return value
 
     @staticmethod
+    def jvp(*_: Any) -> NoReturn:
+        raise RuntimeError(_NO_FORWARD_MODE)
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return _scaled(ctx, grad)
 
@@ -241,6 +254,10 @@ class _PointMean(torch.autograd.Function):
         value, gradient = point_sums(scores, positive, share, loss, reads)
         ctx.save_for_backward(scores, gradient)
         return value
+
+    @staticmethod
+    def jvp(*_: Any) -> NoReturn:
+        raise RuntimeError(_NO_FORWARD_MODE)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
@@ -275,6 +292,10 @@ class _TransformedPairMean(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: Any, output: Sums) -> None:
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(*inputs[:2], *output[1:])
+
+    @staticmethod
+    def jvp(*_: Any) -> NoReturn:
+        raise RuntimeError(_NO_FORWARD_MODE)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
@@ -322,6 +343,6 @@ class _Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         raise RuntimeError(
-            "the AUC risk can be differentiated once, with respect to the scores; "
-            "its second derivative is not defined here"
+            "the AUC risk can be differentiated once, with respect to the scores. For second derivatives use "
+            "pairwise_derivatives (the diagonal of the Hessian), or the matrix loss(pos[:, None] - neg).mean()"
         )
