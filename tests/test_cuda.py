@@ -133,6 +133,7 @@ def test_a_cuda_graph_where_scores_are_far_apart(name):
     assert (value.cpu().double() - expected).abs() <= 3e-7 * expected.abs()
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype feature")
 @pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
 @pytest.mark.parametrize("n", [100, 60_000])
 def test_nothing_waits_where_values_are_not_validated(module, n):
@@ -181,7 +182,7 @@ def test_kernels_are_the_tiles(name, shape, weighted):
             finite = expected.float().double().isfinite()
             largest = expected[finite].abs().max() if finite.any() else 1.0
             assert torch.equal(found.isfinite(), finite)
-            assert (found - expected)[finite].abs().max() <= 3e-7 * largest
+            assert ((found - expected)[finite].abs() <= 3e-7 * largest).all()
 
 
 def test_a_cuda_graph_of_a_smooth_loss_that_read_its_range_before():
