@@ -85,7 +85,7 @@ def print_barrier_ahead(results: list[Result], risk: str, way: str) -> None:
 
 
 folder = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist").whole}
+families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist-matched").whole}
 figure = draw(families)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=110)

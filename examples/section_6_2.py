@@ -78,7 +78,7 @@ def print_meetings(results: list[Result]) -> None:
 
 
 folder = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist").whole}
+families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist-matched").whole}
 
 # %%
 # The losses that are best, and in how many of the ten data sets:
