@@ -44,8 +44,8 @@ def traces(page, figure):
 
 def test_everything_is_there_at_first(visit, report):
     page = visit(report)
-    assert counts(page) == [1856, 1856]
-    assert visible_cells(page) == 1856
+    assert counts(page) == [1912, 1912]
+    assert visible_cells(page) == 1912
     assert len(traces(page, "noise-ber")) == 14  # seven losses, ours and the paper's
     assert (
         page.evaluate("document.querySelector('#scatter .plot-area').data.flatMap(t => t.name ? t.x : []).length")
