@@ -123,6 +123,15 @@ def test_the_nearest_way_of_scoring_is_found(search):
     assert way == "epoch 2, dropout on"
 
 
+def test_variants_of_the_ablation_and_the_comparison_in_bfloat16_take_all_pairs(search):
+    import bfloat16
+    import mnist_ablation
+
+    assert mnist_ablation.VARIANTS
+    assert not any(settings.one_by_one for settings in mnist_ablation.VARIANTS.values())
+    assert not any(settings.one_by_one for *_, settings in bfloat16.PAIRS)
+
+
 def test_the_summary_has_the_screen_of_one_trial_and_the_finalists_of_all(search, tmp_path, capsys):
     wave = search.WAVES["pairs"]
     ours, other = (search.name_of(setting, wave) for setting in wave.settings[:2])
