@@ -1,5 +1,6 @@
 """The steps of benchmarks/mnist_search.py, against PyTorch's own gradients and optimizer."""
 
+import csv
 import sys
 from pathlib import Path
 
@@ -166,3 +167,18 @@ def test_the_summary_has_the_screen_of_one_trial_and_the_finalists_of_all(search
     search.print_summary(lines)
     table = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[0] for line in table[2:]] == ["| `script`", "| `learning_rate=0.0002`"]
+
+
+def test_the_page_has_the_settings_of_the_committed_summary():
+    path = BENCHMARKS / "results" / "mnist_search.csv"
+    if not path.is_file():
+        pytest.skip("the results are only in the repository")
+    page = (BENCHMARKS.parent / "docs" / "reproduction" / "images.md").read_text(encoding="utf-8")
+    with path.open(newline="") as stream:
+        lines = [line for line in csv.DictReader(stream) if line["row"] != "ber" and line["trials"] == "1"]
+    assert len(lines) == 44
+    for line in lines:
+        scores = [line[name] for name in ("barrier_hinge", "unhinged", "sigmoid", "logistic", "squared", "savage")]
+        (shown,) = (row for row in page.splitlines() if f" | {' | '.join(scores)} | " in row)
+        assert f"`{line['setting'].split(',')[0]}" in shown
+        assert line["way"] in shown
