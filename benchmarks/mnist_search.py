@@ -1,6 +1,7 @@
 """Search for settings that bring the scores on MNIST nearer to the published ones: many settings in one stack of CNNs.
 
     SYMLOSS_DATA=FOLDER python benchmarks/mnist_search.py --out FOLDER [--seconds 520] [--waves pairs,pixels]
+    python benchmarks/mnist_search.py --out FOLDER --summary benchmarks/results/mnist_search.csv
 
 Settings that share the shape of a step are trained together: each has its own images, learning rate, optimizer, pixel
 scale, initial weights and dropout. A wave of settings is trained at the highest noise, one trial each; then the
@@ -8,8 +9,9 @@ finalists, those nearest to the published rows, are trained at all four noises. 
 with dropout on and off, so that other numbers of epochs come for free.
 
 ``curves.csv`` in FOLDER holds all scores, and what is there is not trained again. ``fits.csv`` compares them with the
-paper, by every way to make a score of a curve. No wave begins that would not end within ``--seconds``. ``--small
---device cpu`` trains tiny networks for a few steps, and only checks that every setting runs.
+paper, by every way to make a score of a curve. No wave begins that would not end within ``--seconds``. ``--summary``
+trains nothing: it writes a small file of what ``curves.csv`` says, and prints it as a table. ``--small --device cpu``
+trains tiny networks for a few steps, and only checks that every setting runs.
 """
 
 import argparse
@@ -39,6 +41,7 @@ from symloss.paper.experiment import trial_seeds
 from symloss.paper.images import Images, load_images
 from symloss.paper.protocol import LOSSES, NOISES
 from symloss.paper.published import find_published
+from symloss.paper.score_tables import loss_heading
 from symloss.paper.training.risks import Classes, Risk
 
 ROWS = ("ber", "auc: one by one", "auc: all pairs")  # what a network minimizes
@@ -109,7 +112,7 @@ RATES = (1e-4, 2e-4, 3e-4, 5e-4, 1e-3)
 UNIT = 1 / 255
 STANDARD = {"scale": (UNIT / 0.3081,), "shift": (-0.1307 / 0.3081,)}
 BASE = Setting()
-# In the order of what the published numbers make likely; see the page on images.
+# In the order of what the published numbers make likely. The page on images has the results of the first four.
 WAVES = {
     "pairs": Wave((
         *_crossed(initial=("uniform", "lecun"), learning_rate=RATES),
@@ -591,6 +594,78 @@ def print_nearest(fits: Sequence[Fit], pi: float, count: int) -> None:
             print(f"  {fit.rms:5.2f}  {scores}  [{fit.way}] {fit.setting}")
 
 
+class Summary(NamedTuple):
+    """How near a setting comes to the paper's row: by the last epoch with dropout on, and by the nearest way."""
+
+    wave: str
+    setting: str
+    pi: float
+    row: str
+    trials: int
+    rms: float
+    nearest: float
+    way: str
+    scores: dict[str, float]  # after the last epoch with dropout on
+
+
+def summaries(curves: Curves) -> list[Summary]:
+    """Return the screen, one trial at the highest noise with the losses that all settings have; then the finalists."""
+    names = {loss.name for loss in SCREENED}
+    last, clean = NOISES[-1][0], NOISES[0][0]
+    screen = {of: at for of, at in curves.items() if of.pi == last and of.trial == 0 and of.loss in names}
+    whole = {curve.setting for curve in curves if curve.pi == clean}
+    finalists = {of: at for of, at in curves.items() if of.setting in whole}
+    trials = 1 + max((of.trial for of in finalists), default=0)
+    return _summaries(screen, 1) + _summaries(finalists, trials)
+
+
+def _summaries(curves: Curves, trials: int) -> list[Summary]:
+    waves = {
+        (name_of(setting, wave), row): name
+        for name, wave in WAVES.items()
+        for setting, row in itertools.product(wave.settings, wave.rows)
+    }
+    grouped: dict[tuple[str, float, str], list[Fit]] = {}
+    for fit in all_fits(curves):
+        grouped.setdefault((fit.setting, fit.pi, fit.row), []).append(fit)
+    found = []
+    for (setting, pi, row), fits in grouped.items():
+        wave, nearest = waves[setting, row], min(fits, key=lambda fit: fit.rms)
+        (fixed,) = (fit for fit in fits if fit.way == f"epoch {WAVES[wave].epochs}, dropout on")
+        found.append(Summary(wave, setting, pi, row, trials, fixed.rms, nearest.rms, nearest.way, fixed.scores))
+    return found
+
+
+def write_summary(path: Path, lines: Sequence[Summary]) -> None:
+    names = [loss.name for loss in LOSSES]
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*Summary._fields[:5], "rms", *names, "nearest", "way"])
+        for line in lines:
+            scores = (line.scores.get(name, "") for name in names)
+            writer.writerow([*line[:5], f"{line.rms:.2f}", *scores, f"{line.nearest:.2f}", line.way])
+
+
+def print_summary(lines: Sequence[Summary]) -> None:
+    """Print the screen as a Markdown table, the settings nearest to both rows first."""
+    screen: dict[str, dict[str, Summary]] = {}
+    for line in lines:
+        if line.trials == 1:
+            screen.setdefault(line.setting, {})[line.row] = line
+    names = [loss.name for loss in SCREENED]
+    headings = " | ".join(map(loss_heading, names))
+    print(f"| setting | {headings} | AUC rms | nearest AUC rms | BER rms | nearest BER rms |")
+    print("|---" * (len(names) + 5) + "|")
+    usual = Wave(()).shared.split()
+    for setting, rows in sorted(screen.items(), key=lambda of: sum(line.rms**2 for line in of[1].values())):
+        changed, shared = setting.split(", ")
+        words = " ".join([changed, *(word for word in shared.split() if word not in usual)])
+        (auc,) = (line for row, line in rows.items() if row != "ber")
+        scores = " | ".join(f"{auc.scores[name]:.1f}" for name in names)
+        errors = " | ".join(f"{of.rms:.1f} | {of.nearest:.1f}, {of.way}" for of in (auc, rows["ber"]))
+        print(f"| `{words}` | {scores} | {errors} |")
+
+
 @dataclass
 class Search:
     """A search in progress: what it has found, where it writes, what it may still spend, and how fast it was."""
@@ -659,7 +734,13 @@ def main() -> None:
     parser.add_argument("--finalists", type=int, default=2)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="few images and steps, tiny networks")
+    parser.add_argument("--summary", type=Path, help="train nothing; write a summary of curves.csv into this file")
     options = parser.parse_args()
+    if options.summary:
+        lines = summaries(read_curves(options.out / "curves.csv"))
+        write_summary(options.summary, lines)
+        print_summary(lines)
+        return
     end = time.monotonic() + options.seconds
     options.out.mkdir(parents=True, exist_ok=True)
     images = load_images("mnist", "mnist")

@@ -4,8 +4,8 @@ Early stopping on corrupted labels
 
 Under noise, the scores of losses that are not symmetric collapse during training. How much of this does early stopping
 undo? The figure and the tables show the mean scores after the last epoch and after the epoch that corrupted labels
-choose, both with dropout off (``results/cifar10``, the mean of its nine pairs, and ``results/mnist``). The tables are
-those of the page on MNIST and CIFAR-10.
+choose, both with dropout off (``results/cifar10``, the mean of its nine pairs, and ``results/mnist-matched``). The
+tables are those of the page on MNIST and CIFAR-10.
 """
 
 import sys
@@ -85,7 +85,7 @@ def print_barrier_ahead(results: list[Result], risk: str, way: str) -> None:
 
 
 folder = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist").whole}
+families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist-matched").whole}
 figure = draw(families)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=110)

@@ -1,5 +1,6 @@
 """The steps of benchmarks/mnist_search.py, against PyTorch's own gradients and optimizer."""
 
+import csv
 import sys
 from pathlib import Path
 
@@ -121,3 +122,63 @@ def test_the_nearest_way_of_scoring_is_found(search):
     (rms, way) = search.totals(fits, search.ROWS[1:2])["near"]
     assert rms == pytest.approx(0.0, abs=1e-9)
     assert way == "epoch 2, dropout on"
+
+
+def test_variants_of_the_ablation_and_the_comparison_in_bfloat16_take_all_pairs(search):
+    import bfloat16
+    import mnist_ablation
+
+    assert mnist_ablation.VARIANTS
+    assert not any(settings.one_by_one for settings in mnist_ablation.VARIANTS.values())
+    assert not any(settings.one_by_one for *_, settings in bfloat16.PAIRS)
+
+
+def test_the_summary_has_the_screen_of_one_trial_and_the_finalists_of_all(search, tmp_path, capsys):
+    wave = search.WAVES["pairs"]
+    ours, other = (search.name_of(setting, wave) for setting in wave.settings[:2])
+    names = [loss.name for loss in search.LOSSES]
+    curves = {}
+    for row in wave.rows:
+        for name, noises, trials, losses in (
+            (ours, search.NOISES, 2, names),
+            (other, search.NOISES[-1:], 1, [name for name in names if name != "hinge"]),
+        ):
+            for noise in noises:
+                for trial in range(trials):
+                    for loss in losses:
+                        paper = search.find_published("mnist", "mnist", row[:3], *noise, loss).mean
+                        away = 3.0 if name == other else 4.0 * trial  # 0 and 4: 2 in the mean
+                        at = {2: (50.0, paper + 1.0), 50: (50.0, paper + away)}
+                        curves[search.Curve(name, *noise, trial, row, loss)] = at
+    lines = search.summaries(curves)
+    found = {(line.setting, line.pi, line.row[:3], line.trials): line for line in lines}
+    assert len(lines) == len(found) == 2 * 2 + 4 * 2
+    for risk in ("ber", "auc"):
+        screened, away = found[ours, 0.65, risk, 1], found[other, 0.65, risk, 1]
+        assert (screened.wave, screened.rms, screened.nearest) == ("pairs", pytest.approx(0), pytest.approx(0))
+        assert "hinge" not in screened.scores
+        assert (away.rms, away.nearest, away.way) == (pytest.approx(3), pytest.approx(1), "epoch 2, dropout on")
+        for noise in search.NOISES:
+            assert found[ours, noise[0], risk, 2].rms == pytest.approx(2)
+    search.write_summary(tmp_path / "summary.csv", lines)
+    rows = (tmp_path / "summary.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(lines)
+    assert f'pairs,"{other}",0.65,ber,1,3.00,95.8,53.0,86.1,67.0,,76.0,66.9,1.00,"epoch 2, dropout on"' in rows
+    search.print_summary(lines)
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[0] for line in table[2:]] == ["| `script`", "| `learning_rate=0.0002`"]
+
+
+def test_the_page_has_the_settings_of_the_committed_summary():
+    path = BENCHMARKS / "results" / "mnist_search.csv"
+    if not path.is_file():
+        pytest.skip("the results are only in the repository")
+    page = (BENCHMARKS.parent / "docs" / "reproduction" / "images.md").read_text(encoding="utf-8")
+    with path.open(newline="") as stream:
+        lines = [line for line in csv.DictReader(stream) if line["row"] != "ber" and line["trials"] == "1"]
+    assert len(lines) == 44
+    for line in lines:
+        scores = [line[name] for name in ("barrier_hinge", "unhinged", "sigmoid", "logistic", "squared", "savage")]
+        (shown,) = (row for row in page.splitlines() if f" | {' | '.join(scores)} | " in row)
+        assert f"`{line['setting'].split(',')[0]}" in shown
+        assert line["way"] in shown

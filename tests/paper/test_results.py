@@ -47,7 +47,8 @@ def test_files_of_earlier_versions_are_read_and_written_byte_for_byte(tmp_path):
     folder = Path(__file__).parents[2] / "results"
     if not folder.is_dir():
         pytest.skip("the results are only in the repository")
-    paths = [path for run in ("uci-further", "mnist", "cifar10") for path in sorted((folder / run).glob("*_pi0.65*"))]
+    runs = ("uci-further", "mnist-matched", "mnist-printed", "cifar10")
+    paths = [path for run in runs for path in sorted((folder / run).glob("*_pi0.65*"))]
     assert len(paths) > 10
     for path in paths:
         assert write_result(tmp_path / path.parent.name, read_result(path)).read_bytes() == path.read_bytes()

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from symloss.cli import app
 from symloss.paper.compare import Cell, compare
 from symloss.paper.latex import write_latex
 from symloss.paper.markdown import comparison_markdown
@@ -24,6 +26,25 @@ AWKWARD = Result(
     trials=2,
     scores={"ber": {"my.module:Tan_gent": [70.0, 71.0], "ramp": [60.0, 60.5], "sigmoid": [100.0, 100.0]}},
 )
+
+
+@pytest.mark.parametrize(
+    ("page", "run", "options"),
+    [
+        ("mnist", "mnist-matched", []),
+        ("mnist_dropout_off", "mnist-matched", ["--scores", "dropout_off"]),
+        ("mnist_chosen_epoch", "mnist-matched", ["--scores", "chosen_epoch"]),
+        ("mnist_printed", "mnist-printed", []),
+    ],
+)
+def test_the_pages_of_mnist_are_those_of_the_committed_results(tmp_path, page, run, options):
+    root = Path(__file__).parents[2]
+    if not (root / "results").is_dir():
+        pytest.skip("the results are only in the repository")
+    tables = tmp_path / "tables.md"
+    result = CliRunner().invoke(app, ["compare", str(root / "results" / run), "--markdown", str(tables), *options])
+    assert result.exit_code == 0
+    assert (root / "docs" / "reproduction" / f"{page}.md").read_text(encoding="utf-8") == tables.read_text("utf-8")
 
 
 def papers_own():

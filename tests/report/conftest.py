@@ -7,7 +7,7 @@ import pytest
 
 from symloss.report.report import write_report
 
-RUNS = ["uci-matched", "uci-printed", "uci-further", "cifar10", "mnist"]
+RUNS = ["uci-matched", "uci-printed", "uci-further", "cifar10", "mnist-matched", "mnist-printed"]
 
 
 @pytest.fixture(scope="session")

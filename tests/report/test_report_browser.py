@@ -44,14 +44,14 @@ def traces(page, figure):
 
 def test_everything_is_there_at_first(visit, report):
     page = visit(report)
-    assert counts(page) == [1856, 1856]
-    assert visible_cells(page) == 1856
+    assert counts(page) == [1912, 1912]
+    assert visible_cells(page) == 1912
     assert len(traces(page, "noise-ber")) == 14  # seven losses, ours and the paper's
     assert (
         page.evaluate("document.querySelector('#scatter .plot-area').data.flatMap(t => t.name ? t.x : []).length")
-        == 1568
+        == 1624
     )
-    assert "1,568 cells, rms difference in points: uci-matched" in page.locator("#scatter figcaption").inner_text()
+    assert "1,624 cells, rms difference in points: uci-matched" in page.locator("#scatter figcaption").inner_text()
 
 
 def test_filters_choose_cells_of_tables_and_figures(visit, small_report):

@@ -81,8 +81,8 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
 
     Examples
     --------
-    >>> distinct_names([Path("results/mnist"), Path("old/uci"), Path("new/uci")])
-    ['mnist', 'old/uci', 'new/uci']
+    >>> distinct_names([Path("results/mnist-matched"), Path("old/uci"), Path("new/uci")])
+    ['mnist-matched', 'old/uci', 'new/uci']
     """
 
     def end(path: Path, parts: int) -> str:
