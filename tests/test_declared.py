@@ -77,7 +77,7 @@ def test_numbers_of_a_structure_must_be_finite():
             build()
 
 
-def test_a_loss_is_compared_once_and_one_that_cannot_be_remembered_every_time(monkeypatch):
+def test_a_loss_is_compared_once_and_one_that_cannot_be_remembered_every_time():
     asked = []
 
     @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def test_a_loss_is_compared_once_and_one_that_cannot_be_remembered_every_time(mo
             asked.append(1)
             return super().value(z)
 
-    for parameters, more in ((None, 1), ([1.0], 2)):
+    for parameters, more in ((None, 1), ([1.0], 2), (torch.ones(1), 2)):
         loss = Counting("hinge", sl.Hinge().structure, parameters)
         asked.clear()
         for _ in range(2):

@@ -129,3 +129,29 @@ def test_a_bank_is_saved_with_its_module():
         sl.BankedAUCLoss(size=0)
     with pytest.raises(ValueError, match=r"scores must have shape \(n,\), got \(2, 90\)"):
         criterion(X.T[:2], y)
+
+
+def test_points_that_do_not_count_leave_no_trace_in_the_bank():
+    scores, y = torch.tensor([0.5, 0.0, 3.0, float("nan"), float("inf")]), torch.tensor([1, 0, 1, 1, 0])
+    weight = torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0])
+    first, second = sl.BankedAUCLoss("hinge", size=3), sl.BankedAUCLoss("hinge", size=3)
+    assert first(scores, y, weight) == second(scores[:2], y[:2]) == 0.5
+    assert first(torch.tensor([1.0]), [0]) == second(torch.tensor([1.0]), [0]) == 1.5
+    assert second(torch.tensor([float("nan"), 2.0]), [1, 0]).isnan()
+    assert second(torch.tensor([1.0, 0.0]), [1, 0]).isfinite()  # a step that is skipped does not spoil the next ones
+
+
+def test_a_second_pass_of_other_length_and_scores_that_are_not_finite_are_told():
+    model, (X, y, _) = network(), data()
+
+    class Shrinking(list):
+        def __iter__(self):
+            self.pop()
+            return super().__iter__()
+
+    with pytest.raises(ValueError, match="must have the 2 batches of the first, got another number"):
+        sl.whole_epoch(model, Shrinking([(X, y)] * 3), sl.AUCLoss())
+    with pytest.raises(ValueError, match="scores must be finite numbers"):
+        sl.whole_epoch(lambda X: X[:, 0] / 0, [(X, y)], sl.AUCLoss())
+    risk = sl.whole_epoch(model, [(X, y), (X[:0], y[:0])], sl.AUCLoss())
+    torch.testing.assert_close(risk, sl.AUCLoss()(model(X), y).detach())

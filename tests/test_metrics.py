@@ -537,3 +537,14 @@ def test_rates_that_contradict_pi_and_pi_prime_are_a_warning():
     with pytest.warns(UserWarning, match=r"at \(pi, pi'\) = \(0.8, 0.2\) cannot be"):
         metrics.clean_rates(scores, y, 0.8, 0.2)
     assert metrics.clean_rates(scores, y, 0.85, 0.15).tpr.high == 1
+
+
+def test_rates_that_were_not_told_and_a_threshold_that_is_no_number():
+    scores, y = np.arange(20.0), np.arange(20) % 3 > 0
+    for function in (sl.metrics.estimate_clean_auc, sl.metrics.clean_roc, sl.metrics.clean_rates):
+        with pytest.raises(ValueError, match="pi must be a number between 0 and 1, got None: an estimate that cannot"):
+            function(scores, y, None, None)
+        with pytest.raises(ValueError, match=r"pi must be between 0 and 1, got '0\.9'"):
+            function(scores, y, "0.9", 0.1)
+    with pytest.raises(ValueError, match="threshold must be a number, got nan"):
+        sl.metrics.clean_rates(scores, y, 0.9, 0.1, threshold=float("nan"))

@@ -205,3 +205,19 @@ def test_classes_that_are_far_apart_and_wide(name, dtype, wrong_way_round):
         rtol = 1e-5 if dtype == torch.float32 else 1e-9
         torch.testing.assert_close(risk.detach().double(), expected, rtol=rtol, atol=0)
         assert (gradient.double() - slopes).abs().max() <= rtol * slopes.abs().max()
+
+
+def test_an_outlier_among_few_pairs_of_squares_of_both_signs():
+    pos, neg = torch.zeros(70, requires_grad=True), torch.zeros(70).index_fill(0, torch.tensor([0]), 1e18)
+    sl.pairwise_risk(pos, neg, "huberized_hinge").backward()
+    slopes = sl.HuberizedHinge().slope(pos.detach().double()[:, None] - neg.double()).mean(1) / 70
+    torch.testing.assert_close(pos.grad.double(), slopes, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("shift", [1e3, 1e5, 1.9e6])
+def test_squares_whose_classes_lie_apart_keep_their_digits(shift):
+    generator = torch.Generator().manual_seed(0)
+    pos, neg = (torch.randn(400, generator=generator, dtype=torch.float64) for _ in "pn")
+    pos[:320] += shift
+    found = sl.pairwise_risk(pos, neg, "squared_hinge", method="structure")
+    torch.testing.assert_close(found, matrix(pos, neg, "squared_hinge", None)[0], rtol=1e-12, atol=0)

@@ -71,3 +71,18 @@ def test_bad_shares_are_refused_and_a_missing_class_is_zero():
             sl.PartialAUCLoss(max_fpr=share)
     with pytest.warns(UserWarning, match="lacks a class"):
         assert sl.PartialAUCLoss()(torch.tensor([1.0, 2.0]), [1, 1]) == 0
+
+
+def test_negatives_without_weight_huge_weights_and_nan():
+    scores = torch.tensor([1.0, 2.0, 0.0, -1.0, 0.5])
+    assert partial_auc_risk(scores, [1, 0, 0, 0, 1], "hinge", [1, 0, 1, 1, 1], max_fpr=0.5) == partial_auc_risk(
+        scores[[0, 2, 3, 4]], [1, 0, 0, 1], "hinge", max_fpr=0.5
+    )
+    with pytest.warns(UserWarning, match="lacks a class"):
+        assert partial_auc_risk(scores[:2], [1, 0], "hinge", [1.0, 0.0], max_fpr=0.5) == 0
+    huge = torch.full((5,), 1e308, dtype=torch.float64)
+    torch.testing.assert_close(
+        partial_auc_risk(scores, [1, 0, 0, 0, 1], "hinge", huge, max_fpr=0.5),
+        partial_auc_risk(scores, [1, 0, 0, 0, 1], "hinge", max_fpr=0.5),
+    )
+    assert partial_auc_risk(torch.tensor([1.0, float("nan"), 0.0]), [1, 0, 0], "hinge", max_fpr=0.5).isnan()

@@ -411,3 +411,16 @@ def test_derivatives_of_the_auc_risk():
     assert not second.any()
     with pytest.raises(ValueError, match=r"scores must have shape \(n,\), got \(2, 3\)"):
         auc_derivatives(torch.randn(2, 3), [1, 0, 1])
+
+
+def test_labels_that_change_before_the_backward_pass_are_noticed():
+    scores, y = torch.randn(6, requires_grad=True), torch.arange(6) % 2 == 0
+    risk = sl.BERLoss("logistic")(scores, y)
+    y.logical_not_()
+    try:
+        risk.backward()
+    except RuntimeError as error:
+        assert "modified by an inplace operation" in str(error)  # noqa: PT017
+    else:
+        expected = torch.autograd.grad(sl.BERLoss("logistic")(scores, ~y), scores)[0]
+        torch.testing.assert_close(scores.grad, expected)

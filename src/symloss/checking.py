@@ -6,6 +6,7 @@ if something is wrong are values read one by one, to say what it is.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,12 +212,13 @@ def _quickly(scores: Tensor, labels: Tensor) -> Problem | None:
     except (RuntimeError, TypeError):  # under vmap, on another device, or a dtype that NumPy does not have
         return None
     one = values if values.dtype == np.bool_ else values == 1
-    count, others = int(np.count_nonzero(one)), len(values)
-    if not 0 < count < others:
+    count, n = int(np.count_nonzero(one)), len(values)
+    if not 0 < count < n:
         return None
-    if np.count_nonzero(values) != count and np.count_nonzero(values == -1) != others - count:
+    if np.count_nonzero(values) != count and np.count_nonzero(values == -1) != n - count:
         return None
-    return Problem(scores, torch.from_numpy(one), None, True)
+    # Labels that are bool stay the caller's tensor: autograd then notices if they change before the backward pass.
+    return Problem(scores, labels if labels.dtype == torch.bool else torch.from_numpy(one), None, True)
 
 
 def both_classes(positive: Tensor, weight: Tensor | None) -> Tensor:
@@ -246,7 +248,9 @@ def check_probability(name: str, value: float) -> None:
     ...
     ValueError: pi must be between 0 and 1, got 1.2
     """
-    if not 0 <= value <= 1:
+    if value is None:
+        raise ValueError(f"{name} must be a number between 0 and 1, got None: an estimate that cannot be had is None")
+    if not isinstance(value, Real) or not 0 <= value <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -38,8 +40,8 @@ def whole_epoch(model: Callable[[Any], Tensor], batches: Iterable[Any], criterio
     Notes
     -----
     Random numbers are those of the first pass in the second one too, so dropout is the same. Scores of the second pass
-    that are not those of the first are an error: batches were shuffled, or the model has changed. Batch normalization
-    in training mode counts every batch twice in its running means.
+    that are not those of the first are an error: batches were shuffled, or the model has changed. Part of the gradient
+    may have been added by then. Batch normalization in training mode counts every batch twice in its running means.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def whole_epoch(model: Callable[[Any], Tensor], batches: Iterable[Any], criterio
     >>> risk.shape, model.weight.grad.shape
     (torch.Size([]), torch.Size([1, 2]))
     """
-    if iter(batches) is batches:
+    if isinstance(batches, Iterator):
         raise ValueError("batches must be iterated twice, got a generator: pass a list or a DataLoader")
     columns: list[tuple[Tensor, ...]] = []
     states: list[_RandomState] = []
@@ -65,6 +67,8 @@ def whole_epoch(model: Callable[[Any], Tensor], batches: Iterable[Any], criterio
     if len({len(row) for row in columns}) > 1:
         raise ValueError("all batches or none must have weights")
     joined = [torch.cat(parts) for parts in zip(*columns, strict=True)]
+    if not bool(joined[0].isfinite().all()):
+        raise ValueError("scores must be finite numbers, got NaN or infinity from the model")
     scores = joined[0].requires_grad_()
     with torch.enable_grad():
         risk = criterion(*joined)
@@ -84,10 +88,12 @@ def _second_pass(
 ) -> None:
     start = 0
     with torch.enable_grad():
-        for (inputs, *_), state, before in zip(batches, states, first, strict=True):
+        for batch, state, before in zip_longest(batches, states, first):
+            if batch is None or state is None:
+                raise ValueError(f"the second pass must have the {len(first)} batches of the first, got another number")
             with state.again():
-                scores = model(inputs)
-            if scores.shape != before.shape or not float((scores.detach() - before).abs().amax()) <= tolerance:
+                scores = model(batch[0])
+            if scores.shape != before.shape or not bool(((scores.detach() - before).abs() <= tolerance).all()):
                 raise ValueError(
                     "the second pass must have the scores of the first, got others: were the batches shuffled?"
                 )
@@ -135,7 +141,8 @@ class BankedAUCLoss(nn.Module):
     through them. A score that drifts faster than the bank is renewed misleads; so keep ``size`` at a few batches of the
     frequent class, and the learning rate small. If you can, prefer larger batches, ``StratifiedBatchSampler`` with
     ``min_positives``, or ``whole_epoch``, which is exact. The bank is saved with ``state_dict``, is filled in training
-    mode only, and ``reset`` empties it.
+    mode only, and ``reset`` empties it. Points of weight 0 and scores that are not finite are not kept. Every process
+    has a bank of its own: leave it outside of what ``DistributedDataParallel`` wraps, which would overwrite it.
 
     Examples
     --------
@@ -151,11 +158,12 @@ class BankedAUCLoss(nn.Module):
 
     def __init__(self, loss: LossLike = "sigmoid", *, size: int = 1024, **parameters: Any) -> None:
         super().__init__()
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(f"size must be a whole number of at least 1, got {size!r}")
         self.loss = get_loss(loss, **parameters)
-        self.size = size
-        self.register_buffer("bank", torch.zeros(2, 2, size))  # positives and negatives; scores and weights
+        self.size = int(size)
+        # Positives and negatives; scores and weights.
+        self.register_buffer("bank", torch.zeros(2, 2, self.size, dtype=torch.float64))
         self._seen = [0, 0]
 
     def forward(self, scores: Tensor, target: Any, weight: Tensor | None = None) -> Tensor:
@@ -165,7 +173,8 @@ class BankedAUCLoss(nn.Module):
             raise ValueError(f"scores must have shape (n,), got {tuple(scores.shape)}")
         check_constant(self.loss, scores)
         weight = torch.ones_like(scores, dtype=torch.float64) if weight is None else weight
-        now = [(scores[of], weight[of]) for of in (positive, ~positive)]
+        counted = weight > 0
+        now = [(scores[of], weight[of]) for of in (positive & counted, ~positive & counted)]
         past = [self._past(k, scores) for k in (0, 1)]
         pos, neg = (
             [torch.cat(parts) for parts in zip(old, new, strict=True)] for old, new in zip(past, now, strict=True)
@@ -189,13 +198,13 @@ class BankedAUCLoss(nn.Module):
         """Return the loss and the size, for ``repr``."""
         return f"{self.loss!r}, size={self.size}"
 
-    def get_extra_state(self) -> list[int]:
+    def get_extra_state(self) -> Tensor:
         """Return how many positives and negatives have been seen, for ``state_dict``."""
-        return list(self._seen)
+        return torch.tensor(self._seen)
 
-    def set_extra_state(self, state: list[int]) -> None:
+    def set_extra_state(self, state: Tensor) -> None:
         """Take up the counts of a ``state_dict``."""
-        self._seen = list(state)
+        self._seen = state.tolist()
 
     def _past(self, k: int, like: Tensor) -> tuple[Tensor, Tensor]:
         kept = min(self._seen[k], self.size)
@@ -203,11 +212,13 @@ class BankedAUCLoss(nn.Module):
 
     def _keep(self, k: int, scores: Tensor, weight: Tensor) -> None:
         """Put the newest scores of a class in the place of the oldest ones."""
-        newest = torch.stack([scores.detach().to(self.bank), weight.to(self.bank)])[:, -self.size :]
-        first = self._seen[k] + len(scores) - newest.shape[1]
+        finite = scores.detach().isfinite()
+        seen = torch.stack([scores.detach()[finite].to(self.bank), weight[finite].to(self.bank)])
+        newest = seen[:, -self.size :]
+        first = self._seen[k] + seen.shape[1] - newest.shape[1]
         places = torch.arange(first, first + newest.shape[1], device=self.bank.device) % self.size
         self.bank[k, :, places] = newest
-        self._seen[k] += len(scores)
+        self._seen[k] += seen.shape[1]
 
 
 __all__ = ["BankedAUCLoss", "whole_epoch"]

@@ -22,9 +22,9 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     By default an epoch holds every example once, in as few batches of at most ``batch_size`` examples as possible. The
     sizes of batches differ by at most one, and each class is spread evenly over the batches. Only a class with fewer
     examples than there are batches is repeated, so that every batch has one; ``min_positives`` asks for more than one
-    positive. With ``positive_share``, all batches have exactly this share of positives, and the epoch ends when all
-    examples of both classes have been seen; the class that runs out first is repeated. How often two examples of a
-    class are seen in an epoch differs by at most one.
+    positive. With ``positive_share``, all batches have exactly this share of positives (or ``min_positives`` of them,
+    if that is more), and the epoch ends when all examples of both classes have been seen; the class that runs out first
+    is repeated. How often two examples of a class are seen in an epoch differs by at most one.
 
     All ranks get the same number of batches. If no class is repeated, no two ranks see the same example.
 

@@ -240,3 +240,23 @@ def test_the_time_limit_and_progress_reach_the_estimator(frame):
     assert model.estimator.time_limit == 1e-9
     assert np.isnan(model.estimator.cv_results_["mean_test_score"]).sum() == 1  # there was time for one
     assert seen[-1] == ("Fitting the best", 1, 1)
+
+
+def test_times_of_the_day_survive_saving(tmp_path):
+    rows = pd.DataFrame({"t": [f"{k % 24}:{k * 7 % 60:02d}" for k in range(60)], "y": ["no", "yes", "yes"] * 20})
+    model = sl.tabular.fit(rows, label="y", candidates=[("linear", sl.AUCClassifier())])
+    model.save(tmp_path / "model")
+    again = sl.tabular.load(tmp_path / "model").predict(rows[["t"]])
+    np.testing.assert_array_equal(again.scores, model.predict(rows[["t"]]).scores)
+
+
+def test_lists_are_refused_in_words():
+    rows = pd.DataFrame({"a": ["x", "y"] * 30, "b": np.arange(60) * 7 % 13, "y": ["no", "yes", "yes"] * 20})
+    lists = rows.assign(a=[[1, 2]] * 60)
+    with pytest.raises(ValueError, match="column 'a' holds lists, not numbers or text: leave it out"):
+        sl.tabular.fit(lists, label="y")
+    with pytest.raises(ValueError, match="column 'a', the label, must hold two values, got lists"):
+        sl.tabular.fit(lists, label="a")
+    model = sl.tabular.fit(rows, label="y", candidates=[("linear", sl.AUCClassifier())])
+    with pytest.raises(ValueError, match="column 'a' holds lists, not numbers or text"):
+        model.predict(lists[["a", "b"]])

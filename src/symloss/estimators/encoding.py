@@ -277,8 +277,23 @@ def _distinct(cells: Cells) -> list[Any]:
     try:
         return cells.distinct()
     except TypeError:
-        value = cells.at(int(np.argmin(cells.missing)))
-        raise ValueError(f"column {cells.name!r} holds {type(value).__name__}s, not numbers or text") from None
+        raise _not_plain(cells) from None
+
+
+def _coded(cells: Cells) -> tuple[Sequence[int], Sequence[Any]]:
+    """Return the place of each value among the distinct values, and the distinct values."""
+    try:
+        return cells.coded()
+    except TypeError:
+        raise _not_plain(cells) from None
+
+
+def _not_plain(cells: Cells) -> ValueError:
+    """Return the error for values that cannot be compared, such as lists."""
+    kind = type(cells.at(int(np.argmin(cells.missing)))).__name__.replace("ndarray", "list")
+    return ValueError(
+        f"column {cells.name!r} holds {kind}s, not numbers or text: leave it out, or split it into columns"
+    )
 
 
 def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) -> Column:
@@ -314,7 +329,7 @@ def _check_nearly_numbers(cells: Cells, texts: list[str], options: bool) -> None
     others = [text for text in texts if not _reads_as_number(text)]
     has_codes = any(_CODE.fullmatch(text) for text in texts)
     if others and not has_codes and len(others) < len(texts) / 10:
-        codes, found = cells.coded()
+        codes, found = _coded(cells)
         of_others = [k for k, value in enumerate(found) if _stripped(value) in others]
         where = _where(cells, np.isin(np.asarray(codes, np.intp), of_others))
         raise ValueError(
@@ -388,6 +403,8 @@ def _form(stored: dict[str, Any]) -> Form:
     form: Any = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
     if isinstance(form, Dates):
         known = 0 < len(form.parts) == len({*form.parts} & {*PARTS})
+    elif isinstance(form, TimesOfDay):
+        known = True
     elif isinstance(form, WrittenNumbers):
         known = form.decimal in (".", ",") and isinstance(form.mark, str)
     else:
@@ -416,7 +433,7 @@ def _fill(form: Form, cells: Cells, out: Array) -> None:
     if form.what == "numbers" and cells.kind == "number":
         out[:, 0] = _numbers(cells)
         return
-    codes, found = cells.coded()
+    codes, found = _coded(cells)
     places, texts = np.asarray(codes, np.intp), [_stripped(value) for value in found]
     wrong = form.fill(texts, places, out)
     if wrong.any():
@@ -439,7 +456,7 @@ def _or_drop(name: str, options: bool) -> str:
 
 def _one_hot(categories: tuple[str | None, ...], cells: Cells, out: Array) -> int:
     """Write 1 into ``out`` at the category of each row, and return how many rows have a category that is not known."""
-    codes, found = cells.coded()
+    codes, found = _coded(cells)
     place_of = {value: k for k, value in enumerate(categories)}
     texts = map(as_text, found)  # as they are first: earlier versions kept spaces
     known = np.array([*(place_of.get(text, place_of.get(text.strip(), -1)) for text in texts), place_of.get(None, -1)])

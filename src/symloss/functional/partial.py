@@ -10,6 +10,7 @@ from torch import Tensor
 from symloss.checking import Problem, check_fraction, check_problem
 from symloss.functional.auc import auc_of
 from symloss.losses import LossLike, get_loss
+from symloss.pairwise import fractions
 from symloss.tracing import eager
 
 
@@ -64,12 +65,14 @@ def _top_only(problem: Problem, share: float) -> Tensor:
     scores, positive, weight, _ = problem
     scores = scores.detach()
     weight = torch.ones_like(scores, dtype=torch.float64) if weight is None else weight
-    mass = weight * ~positive
+    mass = fractions(weight * ~positive)
     order = scores.argsort(-1, descending=True)
     sums = mass.gather(-1, order).cumsum(-1)
     limit = share * sums[..., -1:]
     place = torch.searchsorted(sums, limit).clamp(max=scores.shape[-1] - 1)
     border = scores.gather(-1, order.gather(-1, place))
-    above, at = (scores > border) & ~positive, (scores == border) & ~positive
-    part = (limit - (mass * above).sum(-1, keepdim=True)) / (mass * at).sum(-1, keepdim=True)
+    above = ((scores > border) | scores.isnan()) & ~positive  # NaN is sorted to the top, and must stay to be seen
+    at = (scores == border) & ~positive
+    there = (mass * at).sum(-1, keepdim=True)
+    part = (limit - (mass * above).sum(-1, keepdim=True)) / torch.where(there > 0, there, 1.0)
     return torch.where(positive | above, weight, torch.where(at, weight * part.clamp(0, 1), 0.0))

@@ -7,6 +7,7 @@ FPR = (pi F - pi' T) / (pi - pi').
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,6 +174,8 @@ def clean_rates(
     """
     check_contamination(pi, pi_prime)
     check_fraction("level", level)
+    if math.isnan(threshold):
+        raise ValueError("threshold must be a number, got nan")
     pos, neg = two_samples(scores, y, weight)
     above, below = class_accuracies(pos, neg, threshold)
     corrupted_tpr = Estimate(above, *binomial(above, pos.size, level), level)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise, Slope
 from symloss.pairwise.problem import Side
+from symloss.pairwise.remembering import remembered
 from symloss.pairwise.smooth import analytic
 from symloss.pairwise.tiles import tiled
 
@@ -34,15 +33,13 @@ def check_declared(loss: Loss) -> None:
     """
     own = loss.loss if isinstance(loss, Slope) else loss
     if not type(own).__module__.startswith("symloss.losses."):
-        try:
+        if any(isinstance(parameter, Tensor) for parameter in vars(own).values()):
+            _compare.__wrapped__(loss)  # type: ignore[attr-defined]  # its numbers may change
+        else:
             _compare(loss)
-        except TypeError as error:  # a loss with a list or a tensor for a parameter cannot be remembered
-            if "unhashable" not in str(error):
-                raise
-            _compare.__wrapped__(loss)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _compare(loss: Loss) -> None:
     structure = loss.structure
     if isinstance(structure, Analytic):
@@ -65,12 +62,12 @@ def _parts(structure: Piecewise | ExponentialDecay, z: Tensor) -> Tensor:
 
 def _margins(structure: Piecewise | ExponentialDecay) -> Tensor:
     """Return margins of all sizes, and on both sides of every kink."""
-    sizes = torch.logspace(-3, 3, _POINTS // 2, dtype=torch.float64)
+    sizes = torch.logspace(-3, 3, _POINTS // 2, dtype=torch.float64, device="cpu")
     if isinstance(structure, ExponentialDecay):
         sizes = sizes * (30.0 / 1000.0 / max(abs(structure.rate), 1e-300))  # exp overflows beyond 700
         return torch.cat([-sizes.flip(0), sizes])
     kinks = [kink.where + side * max(1.0, abs(kink.where)) for kink in structure.kinks for side in (-0.01, 0.0, 0.01)]
-    return torch.cat([-sizes.flip(0), torch.tensor(kinks, dtype=torch.float64), sizes])
+    return torch.cat([-sizes.flip(0), torch.tensor(kinks, dtype=torch.float64, device="cpu"), sizes])
 
 
 def _compare_lines(loss: Loss, structure: Analytic) -> None:
@@ -79,7 +76,7 @@ def _compare_lines(loss: Loss, structure: Analytic) -> None:
         (-1.0, structure.left, structure.left_rate),
         (1.0, structure.right, structure.right_rate),
     ):
-        lengths = torch.linspace(0.0, 72.0, _POINTS, dtype=torch.float64)
+        lengths = torch.linspace(0.0, 72.0, _POINTS, dtype=torch.float64, device="cpu")
         z = side * lengths / rate
         values, line = loss.checked_value(z), intercept + slope * z
         near = float((values - line).abs()[lengths < 6].max())
@@ -91,7 +88,8 @@ def _compare_sums(loss: Loss, structure: Analytic) -> None:
     """Compare means over all pairs from the grid with those of every pair: the grid's spacing follows the poles."""
     reach = 12.0 / min(structure.left_rate, structure.right_rate)
     pos, neg = (
-        Side(torch.linspace(-reach, reach, n, dtype=torch.float64)[None], None) for n in (_POINTS, _POINTS + 41)
+        Side(torch.linspace(-reach, reach, n, dtype=torch.float64, device="cpu")[None], None)
+        for n in (_POINTS, _POINTS + 41)
     )
     size = float(loss.checked_value(pos.scores).abs().max())
     for name, grid, every in zip(

@@ -198,6 +198,9 @@ def _few_pairs(
         return one_tile(pos, neg, loss)
     structure = loss.structure
     if isinstance(structure, Piecewise) and structure.kinks and not any(structure.coefficients[2:]):
+        squares = [kink.weight for kink in structure.kinks if kink.power == 2]
+        if squares and min(squares) < 0 < max(squares):  # an outlier would make large squares that cancel
+            return one_tile(pos, neg, loss)
         return kinked_tile(pos, neg, loss, structure) if _sum_is_finite(pos, neg) else None
     if pairs <= limits.smooth and (structure is None or isinstance(structure, Analytic)):
         return one_tile(pos, neg, loss)

@@ -24,7 +24,7 @@ Class = Side | Ordered
 
 # At this distance from the center, in multiples of a kink's place, sums of scores lose six of their sixteen digits.
 _WIDE = 2.0**20
-# So many times the value, squares of both signs lose five digits when they are added up.
+# So many times the value, squares lose five digits when they are added up.
 _CANCELED = 2.0**16
 
 
@@ -53,9 +53,9 @@ def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...]
         return _over_a_wide_range(s, t, center, line, kinks)
     sums = _from_ranks(s, t, center, line, kinks)
     weights = [kink.weight for kink in kinks if kink.power == 2]
-    if weights and min(weights) < 0 < max(weights):  # large squares that cancel
+    if weights:  # large squares may cancel; where all slopes are zero, nothing does
         largest = sum(map(abs, weights)) * _reach(s, t, center) ** 2
-        if bool((largest > _CANCELED * sums[0].abs()).any()):
+        if bool(((largest > _CANCELED * sums[0].abs()) & (sums[1] != 0).any(1)).any()):
             return _over_a_wide_range(s, t, center, line, kinks)
     return sums
 

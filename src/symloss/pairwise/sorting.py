@@ -7,6 +7,7 @@ times as fast. Both return exactly the same.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import cache
@@ -20,6 +21,7 @@ Integers = NDArray[Any]  # int32 or int64
 Places = NDArray[np.intp]
 
 _LONG = 1 << 15  # PyTorch sorts fewer integers by comparisons
+_TRYING = threading.Lock()
 _TRIAL = 1 << 16  # the number of integers that both methods sort to find out which is faster
 
 
@@ -56,9 +58,14 @@ def by_digits(keys: Integers) -> tuple[Integers, Places]:
     return ordered.numpy(), places.numpy()
 
 
-@cache
 def fastest(dtype: np.dtype[Any]) -> Callable[[Integers], tuple[Integers, Places]]:
     """Return the faster method on this processor, after a trial of some milliseconds that is made once."""
+    with _TRYING:  # trials of two threads at once would disturb each other
+        return _tried(dtype)
+
+
+@cache
+def _tried(dtype: np.dtype[Any]) -> Callable[[Integers], tuple[Integers, Places]]:
     keys = (np.arange(_TRIAL) * 0x5851F42D4C957F2D).astype(dtype)  # in disorder
     return min((by_digits, by_vectors), key=lambda method: min(_seconds(method, keys) for _ in range(3)))
 

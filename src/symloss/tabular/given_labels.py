@@ -75,7 +75,11 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
 
     if unlabeled is not None and unlabeled not in UNLABELED:
         raise ValueError(f"unlabeled must be {' or '.join(UNLABELED)}, got {unlabeled!r}")
-    codes, distinct = pd.factorize(series)
+    try:
+        codes, distinct = pd.factorize(series)
+    except TypeError:
+        kind = type(series.dropna().iloc[0]).__name__.replace("ndarray", "list")
+        raise ValueError(f"column {series.name!r}, the label, must hold two values, got {kind}s") from None
     spellings = distinct.tolist()
     counts = np.bincount(codes[codes >= 0], minlength=len(spellings)).tolist()
     times = {spelling: count for spelling, count in zip(spellings, counts, strict=True) if not _is_blank(spelling)}
