@@ -85,7 +85,7 @@ def test_a_part_holds_both_classes_in_equal_numbers_if_there_are_enough():
 
     assert sizes(6000, 10) == [(10, 5990, None)]
     assert sizes(10_000, 1000) == [(1000, 1500, None), (1000, 9000, 8)]
-    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 8), (150_000, 150_000, 3)]
+    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 8), (150_000, 150_000, 4)]
 
 
 def test_a_part_has_the_folds_of_the_whole():
@@ -100,14 +100,20 @@ def test_a_part_has_the_folds_of_the_whole():
 
 
 def test_what_is_expected_to_be_best_on_all_points_goes_on():
-    found = search.Search(POOL, AUC, 0.7, search.Clock(None), run=None, for_many=["feature 3"])
-    for c, on_parts in enumerate([(0.70, 0.71), (0.60, 0.70), (0.65, 0.66), (0.60, 0.60)]):
-        found.scores[c] = np.zeros(0)
-        for size, mean in zip((3000, 24_000), on_parts, strict=True):
+    pool = [*POOL, ("other", Other(0))]
+    found = search.Search(pool, AUC, 0.7, search.Clock(None), run=None, for_many=["feature 3"])
+
+    def learn(size, means):
+        for c, mean in enumerate(means):
+            found.scores[c] = np.zeros(0)
             found._learn(c, mean, size)
-    assert found._best(4, 30_000) == [0, 1, 2, 3]
-    assert found._best(2, 192_000) == [1, 3]  # the best one of the only family, and the one for many points
-    assert found._best(3, 192_000) == [1, 0, 3]
+
+    learn(3000, [0.70, 0.60, 0.69, 0.59, 0.58])
+    assert found._best(3, 192_000) == [0, 3, 4]  # the best one of either family, and the one for many points
+    learn(24_000, [0.71, 0.70, 0.70, 0.60, 0.60])
+    assert found._best(2, 30_000) == [0, 1]
+    assert found._best(2, 192_000) == [1, 0]  # the second grows faster
+    assert found._best(3, 192_000) == [1, 0, 4]  # two of a family come first
 
 
 def test_forests_of_the_default_pool_get_more_trees_in_the_fit_to_many_points(monkeypatch):

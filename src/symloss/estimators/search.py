@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _PARTS = (3000, 24_000)  # if there are more than twice as many points, candidates are scored on such a part first
 _KEPT = ((50_000, 8),)  # up to so many points, at most so many of the best candidates are scored
-_KEPT_OF_MORE = 3
+_KEPT_OF_MORE = 4
+_OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
 _SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
 _KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
@@ -129,16 +130,20 @@ class Search:
         return self._clock.has_room_for(times * float(seconds))
 
     def _best(self, most: int, n: int) -> list[int]:
-        """Return the candidates that go on, the best first; with as many as go on, the best one of every family is.
+        """Return the candidates that go on, the best first, by what they are expected to score on n points.
 
-        With more points a flexible family may overtake: it has to be there, even if it was behind on few points.
+        After one part, nobody knows their learning curves. With more points a flexible candidate may overtake: the best
+        one of every family has to be there, and those for many points, even if they were behind on few points.
         """
         scored = list(self.scores)
         at_the_end = self._means + _SHARE_OF_GROWTH * self._slopes * np.log(n / np.maximum(self._sizes, 1))
         ordered = [scored[k] for k in np.argsort(-at_the_end[scored], kind="stable")]
         families = [_family(self._candidates[c][1]) for c in ordered]
-        first = [c for k, c in enumerate(ordered) if families[k] not in families[:k]]
-        first += [c for c in ordered if c not in first and self._candidates[c][0] in self._for_many]
+        has_curves = self._slopes[scored].any()
+        allowed = _OF_A_FAMILY if has_curves else 1
+        first = [c for k, c in enumerate(ordered) if families[:k].count(families[k]) < allowed]
+        if not has_curves:
+            first += [c for c in ordered if c not in first and self._candidates[c][0] in self._for_many]
         chosen = [*first, *(c for c in ordered if c not in first)][:most]
         return [c for c in ordered if c in chosen]
 

@@ -78,7 +78,8 @@ def weights_by_least_squares(scores: Array, positive: NDArray[np.bool_], weight:
     balanced = np.sqrt(balanced_weight(positive, weight))
     standardized = Standardization.fit(scores.T, weight).transform(scores.T)
     # The triangle of a QR decomposition has the same least squares as all rows.
-    triangle = np.linalg.qr(balanced[:, None] * np.column_stack([standardized, np.where(positive, 1.0, -1.0)]), "r")
+    rows = balanced[:, None] * np.column_stack([standardized, np.where(positive, 1.0, -1.0)])
+    triangle = np.asarray(np.linalg.qr(rows, mode="r"))
     weights, _ = nnls(triangle[:, :-1], triangle[:, -1])
     weights[weights < _LEAST_WEIGHT * weights.max()] = 0.0
     return np.asarray(weights / weights.sum() if weights.any() else weights)
