@@ -85,7 +85,7 @@ def test_a_part_holds_both_classes_in_equal_numbers_if_there_are_enough():
 
     assert sizes(6000, 10) == [(10, 5990, None)]
     assert sizes(10_000, 1000) == [(1000, 1500, None), (1000, 9000, 8)]
-    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 8), (150_000, 150_000, 4)]
+    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 8), (150_000, 150_000, 3)]
 
 
 def test_a_part_has_the_folds_of_the_whole():
