@@ -28,6 +28,7 @@ from symloss.estimators import (
     load,
     save,
 )
+from symloss.estimators.pool import FOR_MANY_POINTS
 from symloss.estimators.weighting import weights_by_least_squares
 
 BOTH = [BERClassifierCV, AUCClassifierCV]
@@ -111,6 +112,15 @@ def test_the_default_pool_holds_what_the_data_allows():
     every = ["Gaussian process", "boosting", "kernel", "linear", "trees"]
     assert families(X) == families(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == every
     assert families(sparse.csr_matrix(X)) == ["linear", "trees"]
+
+
+def test_the_default_pool_of_many_points_has_larger_boosting_and_nothing_pruned():
+    def names(n):
+        return {name for name, _ in default_candidates(AUCClassifier, np.zeros((n, 1)))}
+
+    assert names(6000) - names(6001) == {name for name in names(6000) if "pruned" in name} != set()
+    assert names(50_001) - names(6000) == {"boosting, 300 trees"}
+    assert names(50_001) >= set(FOR_MANY_POINTS)
 
 
 def test_weights_fall_with_the_standard_errors_behind_the_best(noisy):
