@@ -81,7 +81,11 @@ def of_command(way, X, y, limit):
         words = [*way.split()[1:], *(["--time-limit", str(limit)] if limit else [])]
         program = Path(sys.executable).with_name("symloss")
         start, before = time.perf_counter(), os.times().children_user + os.times().children_system
-        subprocess.run([program, words[0], table, *words[1:], "--label", "y", "--out", Path(folder, "out")], check=True)
+        command = [program, words[0], table, *words[1:], "--label", "y", "--out", Path(folder, "out")]
+        ended = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if ended.returncode:
+            print(ended.stderr, file=sys.stderr)
+            return {"failed": (ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]}
         busy = os.times().children_user + os.times().children_system - before
         return {"seconds": time.perf_counter() - start, "busy": busy, "auc": None}
 
@@ -121,7 +125,7 @@ def memory(of):
 
 
 def measured(way, rows, features, limit, verbose):
-    """Run a cell in a process of its own, and return what it found with its largest memory."""
+    """Run a cell in a process of its own, and return what it found with its largest memory, or why it failed."""
     words = [sys.executable, __file__, "--cell", way, "--sizes", f"{rows}x{features}"]
     words += ["--time-limit", str(limit)] if limit and way != FOREST else []
     words += ["--verbose"] if verbose else []
@@ -131,7 +135,7 @@ def measured(way, rows, features, limit, verbose):
             largest = max(largest, memory(process.pid))
             time.sleep(0.5)
         if process.returncode:
-            raise RuntimeError(f"{way} on {rows} rows ended with exit code {process.returncode}")
+            return {"failed": f"exit code {process.returncode}"}
         return json.loads(process.stdout.read().splitlines()[-1]) | {"memory": largest}
 
 
@@ -153,6 +157,9 @@ def _lines(path):
 
 
 def line(way, rows, features, forest, found):
+    failed = found.get("failed") or forest.get("failed")
+    if failed:
+        return f"| {rows:,} x {features} | `{way}` | failed: {failed.replace('|', '/')} | | | | | |"
     clean = "" if found["auc"] is None else f"{found['auc']:.1f} ({forest['auc']:.1f})"
     return (
         f"| {rows:,} x {features} | `{way}` | {found['seconds']:.1f} | {forest['seconds']:.2f} "
@@ -181,6 +188,8 @@ def main():
         "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     print("\n".join(lines), flush=True)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
     for rows, features in sizes:
         for way in options.ways:
             forest = measured(FOREST, rows, features, None, False)

@@ -303,6 +303,10 @@ def test_the_times_of_the_cv_forms_are_those_of_a_process_and_all_that_it_starts
     assert cv_seconds.line("AUCClassifierCV()", 2000, 36, forest, found) == (
         "| 2,000 x 36 | `AUCClassifierCV()` | 9.0 | 2.00 | 4.5 | 3 | 1.5 | 90.0 (90.0) |"
     )
+    without_extra = {"failed": "symloss: error: needs an extra", "memory": 0.1}
+    assert cv_seconds.line("symloss fit", 2000, 36, forest, without_extra) == (
+        "| 2,000 x 36 | `symloss fit` | failed: symloss: error: needs an extra | | | | | |"
+    )
 
 
 def test_screened_averages_have_the_weights_of_the_library_and_the_page_is_of_the_committed_rows(tmp_path):

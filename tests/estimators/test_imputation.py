@@ -21,6 +21,7 @@ from symloss.estimators import (
     save,
 )
 from symloss.estimators.imputation import Imputation, has_missing
+from symloss.estimators.model_files import signed
 
 BOTH = [BERClassifier, AUCClassifier]
 FAST = {"epochs": 2, "n_seeds": 2, "n_landmarks": 10, "hidden_units": 4, "threshold": 0.0, "random_state": 0}
@@ -220,7 +221,7 @@ def test_files_of_earlier_versions_have_no_medians(data, tmp_path):
     contents = json.loads((tmp_path / "model" / "model.json").read_text())
     for name in ("medians_", "indicators_"):
         del contents["estimator"]["estimator"]["fitted"][name]
-    (tmp_path / "model" / "model.json").write_text(json.dumps(contents))
+    (tmp_path / "model" / "model.json").write_text(signed(contents))
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
     with pytest.raises(ValueError, match="X has missing values, and the medians to replace them are not known"):

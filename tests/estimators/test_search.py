@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifierCV, candidates, search
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifierCV, candidates, search, selection
 from symloss.estimators.base import TrainingData
 from symloss.estimators.credibility import credibility
 from symloss.estimators.folds import split
@@ -56,7 +56,8 @@ class Other(Feature):
 
 
 @pytest.mark.parametrize("kind", [AUCClassifierCV, BERClassifierCV])
-def test_many_points_are_searched_in_parts(kind):
+def test_many_points_are_searched_in_parts(kind, monkeypatch):
+    monkeypatch.setattr(search, "_KEPT", ((50_000, 4),))
     X, y = points(7000)
     told = []
     pool = [*POOL, *((f"other {k}", Other(k)) for k in (2, 3))]
@@ -83,8 +84,8 @@ def test_a_part_holds_both_classes_in_equal_numbers_if_there_are_enough():
         return [(part.data.positive.sum(), (~part.data.positive).sum(), most) for part, most in parts]
 
     assert sizes(6000, 10) == [(10, 5990, None)]
-    assert sizes(10_000, 1000) == [(1000, 1500, None), (1000, 9000, 4)]
-    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 4), (150_000, 150_000, 2)]
+    assert sizes(10_000, 1000) == [(1000, 1500, None), (1000, 9000, 8)]
+    assert sizes(300_000, 150_000) == [(1500, 1500, None), (12_000, 12_000, 8), (150_000, 150_000, 3)]
 
 
 def test_a_part_has_the_folds_of_the_whole():
@@ -96,6 +97,39 @@ def test_a_part_has_the_folds_of_the_whole():
         assert set(part.data.X[held_out, 0]) <= set(test)
         assert set(part.data.X[inside, 0]) <= set(train)
         assert len(inside) + len(held_out) == 3000
+
+
+def test_what_is_expected_to_be_best_on_all_points_goes_on():
+    pool = [*POOL, ("other", Other(0))]
+    found = search.Search(pool, AUC, 0.7, search.Clock(None), run=None, for_many=["feature 3"])
+
+    def learn(size, means):
+        for c, mean in enumerate(means):
+            found.scores[c] = np.zeros(0)
+            found._learn(c, mean, size)
+
+    learn(3000, [0.70, 0.60, 0.69, 0.59, 0.58])
+    assert found._best(3, 192_000) == [0, 3, 4]  # the best one of either family, and the one for many points
+    learn(24_000, [0.71, 0.70, 0.70, 0.60, 0.60])
+    assert found._best(2, 30_000) == [0, 1]
+    assert found._best(2, 192_000) == [1, 0]  # the second grows faster
+    assert found._best(3, 192_000) == [1, 0, 4]  # two of a family come first
+
+
+def test_forests_of_the_default_pool_get_more_trees_in_the_fit_to_many_points(monkeypatch):
+    X, y = points(300)
+    forest = AUCClassifier(model="trees", n_estimators=5, threshold=0.0)
+
+    def trees(pool=None, **settings):
+        chosen = AUCClassifierCV(pool, cv=2, random_state=0, **settings).fit(X, y)
+        return chosen.best_estimator_.n_estimators
+
+    monkeypatch.setattr(selection, "default_candidates", lambda *_: [("trees", forest)])
+    assert trees() == 5
+    monkeypatch.setattr(selection, "ALL_AT_ONCE", 200)
+    assert trees() == 15
+    assert trees(time_limit=1e-9) == 5
+    assert trees([("trees", forest)]) == 5
 
 
 def searched(limit, seconds, points=3000, **settings):
@@ -119,8 +153,7 @@ def test_time_is_left_for_the_best_candidate_on_all_points():
 def test_a_slow_first_candidate_does_not_keep_the_others_from_being_scored(monkeypatch):
     now, slow = [0.0], {"feature 0": 0.05}  # seconds a point
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(search, "_ALL_AT_ONCE", 200)
-    monkeypatch.setattr(search, "_FIRST_PART", 100)
+    monkeypatch.setattr(search, "_PARTS", (100,))
 
     def run(stage, function, names, tasks, done, total):
         seconds = [slow.get(name, 0.001) * len(task[1]) / 5 for (name,), task in zip(names, tasks, strict=True)]
@@ -137,7 +170,7 @@ def test_a_slow_first_candidate_does_not_keep_the_others_from_being_scored(monke
 
 def test_a_part_without_time_for_two_candidates_is_left_out(monkeypatch):
     X, y = points(7000)
-    monkeypatch.setattr(search, "_FIRST_PART", 500)
+    monkeypatch.setattr(search, "_PARTS", (500,))
     monkeypatch.setattr(search.Search, "_affordable", lambda *_: [1])
     told = []
     AUCClassifierCV(POOL, cv=2, random_state=0, callback=lambda *what: told.append(what[0])).fit(X, y)

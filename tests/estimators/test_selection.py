@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 import symloss as sl
 from symloss.estimators import (
@@ -27,6 +28,8 @@ from symloss.estimators import (
     load,
     save,
 )
+from symloss.estimators.pool import FOR_MANY_POINTS
+from symloss.estimators.weighting import weights_by_least_squares
 
 BOTH = [BERClassifierCV, AUCClassifierCV]
 POOL = [
@@ -111,6 +114,15 @@ def test_the_default_pool_holds_what_the_data_allows():
     assert families(sparse.csr_matrix(X)) == ["linear", "trees"]
 
 
+def test_the_default_pool_of_many_points_has_larger_boosting_and_nothing_pruned():
+    def names(n):
+        return {name for name, _ in default_candidates(AUCClassifier, np.zeros((n, 1)))}
+
+    assert names(6000) - names(6001) == {name for name in names(6000) if "pruned" in name} != set()
+    assert names(50_001) - names(6000) == {"boosting, 300 trees"}
+    assert names(50_001) >= set(FOR_MANY_POINTS)
+
+
 def test_weights_fall_with_the_standard_errors_behind_the_best(noisy):
     X, y = noisy[:2]
     chosen = AUCClassifierCV(POOL, random_state=0).fit(X, y)
@@ -123,6 +135,23 @@ def test_weights_fall_with_the_standard_errors_behind_the_best(noisy):
     assert [member.name for member in alone.members_] == [chosen.members_[0].name]
     soft = AUCClassifierCV(POOL, temperature=1e6, random_state=0).fit(X, y)
     np.testing.assert_allclose(soft.cv_results_["weight"], 0.25, rtol=1e-6)
+
+
+def test_weights_by_least_squares_are_those_of_the_nearest_average():
+    generator = np.random.default_rng(0)
+    positive, weight = generator.random(2000) < 0.2, generator.integers(1, 4, 2000).astype(float)
+    scores = positive + np.array([[1.0], [1.5], [4.0], [1.0]]) * generator.normal(size=(4, 2000))
+    scores[3] *= -1  # worse than chance
+    scores = np.concatenate([scores, np.ones((1, 2000))])
+    weights = weights_by_least_squares(scores, positive, weight)
+    assert weights[3] == weights[4] == 0
+    repeated = np.repeat(scores[:3], weight.astype(int), 1), np.repeat(positive, weight.astype(int))
+    standardized = (repeated[0].T - repeated[0].mean(1)) / repeated[0].std(1)
+    expected = LinearRegression(fit_intercept=False).fit(
+        standardized, 2.0 * repeated[1] - 1, compute_sample_weight("balanced", repeated[1])
+    )
+    np.testing.assert_allclose(weights[:3], expected.coef_ / expected.coef_.sum(), rtol=1e-8)
+    assert not weights_by_least_squares(-scores[:3], positive, weight).any()
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -22,6 +22,7 @@ from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
+ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
 _MOST_ROWS = 1000
 
 

@@ -13,7 +13,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 
 Array = NDArray[np.float64]
-POINTS_OF_A_TREE = 50_000  # with more points, each tree is grown on so many of them
+POINTS_OF_A_TREE = 100_000  # with more points, each tree is grown on so many of them
 
 
 class ForestScores(NamedTuple):

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
+from symloss.estimators.candidates import ALL_AT_ONCE, is_own
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+
+_VERY_MANY = 50_000
+# The best on many points are often not so on few.
+FOR_MANY_POINTS = ("trees, leaves of 20", "trees, leaves of 5", "boosting, 100 trees", "boosting, 300 trees")
+MORE_TREES = 3  # how many times as many trees a forest has that is fitted to many points, as in the search
 
 
 def default_candidates(
@@ -17,6 +24,8 @@ def default_candidates(
 
     In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
     Pruned candidates leave out the least credible labels of each class, and follow the others more closely.
+    Above 6,000 points, the pruned candidates are left out, which take long. Above 50,000 points there is one
+    more, boosting with more and larger trees.
     Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features. To add
     candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 
@@ -72,8 +81,25 @@ def default_candidates(
         ),
         ("Gaussian process, 10% pruned", kind(prune=0.1, **process)),
     ]
+    if X.shape[0] > ALL_AT_ONCE:
+        pool = [(name, candidate) for name, candidate in pool if not getattr(candidate, "prune", 0)]
+    if X.shape[0] > _VERY_MANY:
+        pool.append(("boosting, 300 trees", _boosting(0.05, 300, leaves=63, points_of_a_leaf=100, seed=random_state)))
     is_sparse = hasattr(X, "tocsr")
     return [(name, candidate) for name, candidate in pool if not is_sparse or get_tags(candidate).input_tags.sparse]
+
+
+def with_more_trees(estimator: Any) -> Any:
+    """Return a copy of a forest of ours with three times as many trees; any other estimator as it is.
+
+    Examples
+    --------
+    >>> with_more_trees(AUCClassifier(model="trees", n_estimators=100)).n_estimators
+    300
+    """
+    if not is_own(estimator) or estimator.model != "trees":
+        return estimator
+    return clone(estimator).set_params(n_estimators=MORE_TREES * estimator.n_estimators)
 
 
 def _boosting(

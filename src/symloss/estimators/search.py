@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.candidates import Candidates, groups, score_together
+from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, groups, score_together
 from symloss.estimators.folds import Folds, check_test_folds
 from symloss.estimators.judging import Judge
-from symloss.estimators.weighting import weights_of_average
+from symloss.estimators.weighting import weights_by_least_squares, weights_of_average
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
-_FIRST_PART = 3000
-_GROWTH = 8  # how many times larger the next part is
-_KEPT = ((50_000, 4), (250_000, 3))  # up to so many points, at most so many of the best candidates are scored
-_KEPT_OF_MORE = 2
+_PARTS = (3000, 24_000)  # if there are more than twice as many points, candidates are scored on such a part first
+_KEPT = ((50_000, 8),)  # up to so many points, at most so many of the best candidates are scored
+_KEPT_OF_MORE = 3
+_OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
+_SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
 _KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
 _SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
@@ -61,7 +61,8 @@ class Search:
     """Candidates, their scores on folds, and the weights that follow from them.
 
     If there are many points, all candidates are scored on a part of them, with both classes in equal numbers as far as
-    possible; then the best ones, of different families if possible, on a larger part, and at last on all points.
+    possible; then the best ones, of different families if possible, on a larger part, and at last on all points: those
+    that are expected to be best there, by how fast their scores have grown from part to part.
 
     Parameters
     ----------
@@ -76,6 +77,8 @@ class Search:
         part that a candidate was scored on tell what it will take on more points, and what its fit to all will.
     run : Run
         How tasks are run.
+    for_many : collection of names
+        The candidates that need many points to be good: they come right after the best one of every family.
 
     Attributes
     ----------
@@ -89,10 +92,19 @@ class Search:
         The out-of-fold scores of all points, by the numbers of the candidates that were scored on all points.
     """
 
-    def __init__(self, candidates: Candidates, judge: Judge, temperature: float, clock: Clock, run: Run) -> None:
+    def __init__(
+        self,
+        candidates: Candidates,
+        judge: Judge,
+        temperature: float,
+        clock: Clock,
+        run: Run,
+        for_many: Collection[str] = (),
+    ) -> None:
         self._candidates, self._judge, self._temperature = candidates, judge, temperature
-        self._clock, self._run = clock, run
+        self._clock, self._run, self._for_many = clock, run, for_many
         self._seconds, self._speed = np.zeros(len(candidates)), 1.0
+        self._means, self._slopes, self._sizes = np.zeros((3, len(candidates)))
         self.by_fold = np.empty((len(candidates), 0))
         self.points = np.zeros(len(candidates), np.intp)
         self.weights = np.zeros(len(candidates))
@@ -104,7 +116,7 @@ class Search:
         n = len(data.weight)
         for part, most in _parts(data, folds, seed):
             size = len(part.data.weight)
-            left = list(range(len(self._candidates))) if most is None else self._best(most)
+            left = list(range(len(self._candidates))) if most is None else self._best(most, n)
             chosen = self._affordable(left, size, n, len(folds))
             if most is not None and size < n and len(chosen) == 1:
                 continue  # one candidate has nobody to be compared with: what time there is belongs to all points
@@ -112,16 +124,28 @@ class Search:
             self.scores = self._out_of_fold(chosen, *part, stage, n)
             self._weigh(*part)
 
-    def _best(self, most: int) -> list[int]:
-        """Return the candidates with the best scores on the last part: first the best one of every family.
+    def has_room_for_fits(self, candidates: list[int], times: float) -> bool:
+        """Return whether fits to all points would end in time if they took so many times as long as they do."""
+        seconds = _SHARE_OF_FIT / self.by_fold.shape[1] * self._seconds[candidates].sum()
+        return self._clock.has_room_for(times * float(seconds))
 
-        With more points a flexible family may overtake: it has to be there, even if it was behind on few points.
+    def _best(self, most: int, n: int) -> list[int]:
+        """Return the candidates that go on, the best first, by what they are expected to score on n points.
+
+        After one part, nobody knows their learning curves. With more points a flexible candidate may overtake: the best
+        one of every family has to be there, and those for many points, even if they were behind on few points.
         """
-        score = self.by_fold[list(self.scores)].mean(1)
-        ordered = [list(self.scores)[k] for k in np.argsort(-score, kind="stable")]
+        scored = list(self.scores)
+        at_the_end = self._means + _SHARE_OF_GROWTH * self._slopes * np.log(n / np.maximum(self._sizes, 1))
+        ordered = [scored[k] for k in np.argsort(-at_the_end[scored], kind="stable")]
         families = [_family(self._candidates[c][1]) for c in ordered]
-        first = [c for k, c in enumerate(ordered) if families[k] not in families[:k]]
-        return [*first, *(c for c in ordered if c not in first)][:most]
+        has_curves = self._slopes[scored].any()
+        allowed = _OF_A_FAMILY if has_curves else 1
+        first = [c for k, c in enumerate(ordered) if families[:k].count(families[k]) < allowed]
+        if not has_curves:
+            first += [c for c in ordered if c not in first and self._candidates[c][0] in self._for_many]
+        chosen = [*first, *(c for c in ordered if c not in first)][:most]
+        return [c for c in ordered if c in chosen]
 
     def _expected(self, candidates: list[int], n: int) -> Array:
         """Return how many seconds the folds of n points will take, by what those of fewer points took."""
@@ -192,23 +216,32 @@ class Search:
     def _weigh(self, data: TrainingData, folds: Folds) -> None:
         if not self.by_fold.shape[1]:
             self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
-        means, contributions = {}, {}
+        contributions = {}
         for c, scores in self.scores.items():
             centered = self._judge.centered(scores, data.positive, data.weight)
             held_out = [(centered[test], data.positive[test], data.weight[test]) for _, test in folds]
             self.by_fold[c] = [self._judge.score(*fold) for fold in held_out]
             parts = self._judge.weighed_by
-            means[c] = sum(np.mean([score(*fold) for fold in held_out]) for score, _ in parts)
+            mean = sum(np.mean([score(*fold) for fold in held_out]) for score, _ in parts)
+            self._learn(c, float(mean), len(data.weight))
             contributions[c] = sum(np.concatenate([of(*fold) for fold in held_out]) for _, of in parts)
         rows = np.concatenate([test for _, test in folds])
+        scored, labels = list(self.scores), (data.positive[rows], data.weight[rows])
         self.weights[:] = 0.0
-        self.weights[list(means)] = weights_of_average(
-            np.array(list(means.values())),
-            np.array(list(contributions.values())),
-            data.positive[rows],
-            data.weight[rows],
-            self._temperature,
-        )
+        if self._temperature > 0 and len(data.weight) > ALL_AT_ONCE:
+            self.weights[scored] = weights_by_least_squares(
+                np.array([scores[rows] for scores in self.scores.values()]), *labels
+            )
+        if not self.weights.any():
+            self.weights[scored] = weights_of_average(
+                self._means[scored], np.array(list(contributions.values())), *labels, self._temperature
+            )
+
+    def _learn(self, c: int, mean: float, size: int) -> None:
+        """Keep the mean score of a candidate on a part, and how fast it has grown with the logarithm of the points."""
+        if 0 < self._sizes[c] < size:
+            self._slopes[c] = (mean - self._means[c]) / np.log(size / self._sizes[c])
+        self._means[c], self._sizes[c] = mean, size
 
 
 def _family(estimator: Any) -> tuple[str, str]:
@@ -223,18 +256,16 @@ class _Part(NamedTuple):
 
 def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[_Part, int | None]]:
     """Yield ever larger parts of the points, and how many candidates are scored on each, at most; None means all."""
-    n, size, most = len(data.weight), _FIRST_PART, None
-    if n > _ALL_AT_ONCE:
-        generator = np.random.default_rng(seed)
-        classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
-        while size * _GROWTH <= n or size == _FIRST_PART:
-            rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
-            part = _Part(data.rows(rows), [(_places(train, rows), _places(test, rows)) for train, test in folds])
-            if not all(_has_both(part.data.positive[of]) for fold in part.folds for of in fold):
-                break  # folds of few points may lack a class in a part
-            yield part, most
-            most, size = _most(size * _GROWTH), size * _GROWTH
-        most = None if most is None else _most(n)
+    n, most = len(data.weight), None
+    generator = np.random.default_rng(seed)
+    classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
+    for size in (size for size in _PARTS if n > 2 * size):
+        rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
+        part = _Part(data.rows(rows), [(_places(train, rows), _places(test, rows)) for train, test in folds])
+        if not all(_has_both(part.data.positive[of]) for fold in part.folds for of in fold):
+            break  # folds of few points may lack a class in a part
+        yield part, None if most is None else _most(size)
+        most = _most(n)
     yield _Part(data, folds), most
 
 

@@ -28,7 +28,7 @@ from symloss.audit.quality import quality_of
 from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
 from symloss.estimators.calibration import Calibration, clean_probabilities
-from symloss.estimators.candidates import Candidates, fit_together, groups, raw_scores
+from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, fit_together, groups, raw_scores
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.family import check_count
@@ -37,7 +37,7 @@ from symloss.estimators.folds import split
 from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.modules import AveragedScores
-from symloss.estimators.pool import default_candidates
+from symloss.estimators.pool import FOR_MANY_POINTS, MORE_TREES, default_candidates, with_more_trees
 from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.representation import candidates_table
 from symloss.estimators.search import Clock, Search
@@ -125,11 +125,12 @@ class _ClassifierCV(BinaryClassifier):
         (*points, place), folds = merge_with_folds(given, split(self.cv, *given, seed))
         data = TrainingData(*points)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._judge, self.temperature, clock, self._run)
+        search = Search(candidates, self._judge, self.temperature, clock, self._run, FOR_MANY_POINTS)
         search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
-        fitted = self._fit_best([candidates[c] for c in best], data)
+        many = self.candidates is None and len(data.weight) > ALL_AT_ONCE and search.has_room_for_fits(best, MORE_TREES)
+        fitted = self._fit_best([candidates[c] for c in best], data, more_trees=many)
         self.members_ = [
             Member(candidates[c][0], estimator, float(search.weights[c]), *_mean_and_scale(search.scores[c], data))
             for c, estimator in zip(best, fitted, strict=True)
@@ -264,8 +265,9 @@ class _ClassifierCV(BinaryClassifier):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
 
-    def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
+    def _fit_best(self, best: Candidates, data: TrainingData, more_trees: bool) -> list[Any]:
         """Return the best candidates, fitted to all points."""
+        best = [(name, with_more_trees(estimator) if more_trees else estimator) for name, estimator in best]
         together = groups([estimator for _, estimator in best])
         names = [[best[k][0] for k in group] for group in together]
         tasks = [([best[k][1] for k in group], *data.used()) for group in together]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
+from symloss.estimators.forest import balanced_weight
 from symloss.estimators.standard_errors import standard_error_of_difference
+from symloss.estimators.standardization import Standardization
 
 Array = NDArray[np.float64]
 _LEAST_WEIGHT = 0.03  # as a share of the weight of the best candidate
@@ -48,3 +51,35 @@ def weights_of_average(
         weights = np.exp(-0.5 * (errors_behind / temperature) ** 2)
     weights[weights < _LEAST_WEIGHT] = 0.0
     return np.asarray(weights / weights.sum())
+
+
+def weights_by_least_squares(scores: Array, positive: NDArray[np.bool_], weight: Array) -> Array:
+    """Return the weights, none below 0, of the average of scores that is nearest to labels of +1 and -1.
+
+    Both classes count the same. With many points such weights are known well, and candidates that err on different
+    points are averaged even if one of them is clearly better. The scores are standardized, and constant ones get no
+    weight. Weights below 3% of the largest become 0. The weights sum to 1, or are all 0 if no score helps.
+
+    Parameters
+    ----------
+    scores : array of shape (k, n)
+        The out-of-fold scores of each candidate.
+    positive, weight : arrays of n
+        The labels and the weights of these points.
+
+    Examples
+    --------
+    >>> positive = np.arange(400) % 2 == 0
+    >>> hits = np.where(np.arange(400) % 8 < 6, positive, ~positive)
+    >>> others = np.where(np.arange(400) % 16 < 8, positive, ~positive)
+    >>> weights_by_least_squares(np.array([hits, others, ~hits]), positive, np.ones(400)).round(2)
+    array([1., 0., 0.])
+    """
+    balanced = np.sqrt(balanced_weight(positive, weight))
+    standardized = Standardization.fit(scores.T, weight).transform(scores.T)
+    # The triangle of a QR decomposition has the same least squares as all rows.
+    rows = balanced[:, None] * np.column_stack([standardized, np.where(positive, 1.0, -1.0)])
+    triangle = np.asarray(np.linalg.qr(rows, mode="r"))
+    weights, _ = nnls(triangle[:, :-1], triangle[:, -1])
+    weights[weights < _LEAST_WEIGHT * weights.max()] = 0.0
+    return np.asarray(weights / weights.sum() if weights.any() else weights)
