@@ -90,7 +90,8 @@ def audit(
     if found["suspicious"] is not None:
         which = f"unlabeled rows are more likely {found['positive']!r} than not"
         print(f"{found['suspicious']} {which if fitted.unlabeled else 'labels are more likely wrong than right'}")
-    print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}:")
+    ranks = "" if fitted.model.rates else " (their quality ranks them, and is no probability)"
+    print(f"the {len(worst)} {'rows to look at first' if fitted.unlabeled else 'least credible labels'}{ranks}:")
     suggested = [] if fitted.model.rates is None else ["suggested_label"]
     columns = ["row", *kept, "given_label", *suggested, "label_quality"]
     table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))

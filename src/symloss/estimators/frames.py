@@ -281,5 +281,5 @@ def column_names(frame: Any) -> list[str]:
             raise ValueError(f"a data frame with columns of text needs names that are texts, got the name {name!r}")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise ValueError(f"several columns have the name {', '.join(twice)}")
+        raise ValueError(f"several columns have the name {', '.join(twice)}; rename all but one")
     return names

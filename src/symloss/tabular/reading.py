@@ -282,7 +282,8 @@ def _check_names(names: Sequence[str], source: Source) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1 and name)
     if twice:
         raise ValueError(
-            f"{source.name} cannot be read as {source.kind}: several columns have the name {', '.join(twice)}"
+            f"{source.name} cannot be read as {source.kind}: several columns have the name {', '.join(twice)}; "
+            "rename all but one"
         )
 
 
