@@ -238,7 +238,7 @@ def both_classes(positive: Tensor, weight: Tensor | None) -> Tensor:
     return both.all() if both.ndim else both
 
 
-def check_probability(name: str, value: float) -> None:
+def check_probability(name: str, value: Any) -> None:
     """Raise a ValueError unless 0 <= value <= 1.
 
     Examples
@@ -250,7 +250,7 @@ def check_probability(name: str, value: float) -> None:
     """
     if value is None:
         raise ValueError(f"{name} must be a number between 0 and 1, got None: an estimate that cannot be had is None")
-    if not isinstance(value, Real) or not 0 <= value <= 1:
+    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
 
 

@@ -158,7 +158,8 @@ class BankedAUCLoss(nn.Module):
 
     def __init__(self, loss: LossLike = "sigmoid", *, size: int = 1024, **parameters: Any) -> None:
         super().__init__()
-        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+        given: Any = size  # NumPy's whole numbers are no int
+        if not isinstance(given, Integral) or given < 1:
             raise ValueError(f"size must be a whole number of at least 1, got {size!r}")
         self.loss = get_loss(loss, **parameters)
         self.size = int(size)

@@ -20,8 +20,8 @@ from symloss.pairwise.fused.points import Points, Results, room_for
 if TYPE_CHECKING:
     from symloss.losses import ExponentialDecay, Structure
 
-# The most pairs for which computing each is fastest: separable losses, kinks, smooth losses, and no structure.
-_SEPARABLE, _KINKS, _SMOOTH, _ANY = 1 << 24, 1 << 26, 1 << 26, 1 << 34
+# The most pairs for which computing each is fastest: separable losses, kinks and smooth losses.
+_SEPARABLE, _KINKS, _SMOOTH = 1 << 24, 1 << 26, 1 << 26
 _MOST_SCORES = 1 << 30  # twice a number of scores must fit into an int32
 
 
@@ -77,8 +77,6 @@ def _every_pair(points: Points, formula: Formula, ends: Tensor, into: Results, f
 def _most_pairs(structure: Structure | None) -> int:
     if isinstance(structure, Analytic):
         return _SMOOTH
-    if structure is None:
-        return _ANY
     return _KINKS if isinstance(structure, Piecewise) and structure.kinks else _SEPARABLE
 
 

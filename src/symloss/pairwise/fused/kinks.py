@@ -28,8 +28,8 @@ class Bends(NamedTuple):
     """The line and the kinks as a table on the device: first the corners and steps, then the squares.
 
     The table starts with the intercept, the slope, the reach beyond which scores are too far out, and the size of the
-    squares' weights if they have both signs, else 0. A row of it is the margin of a kink, and what turns an active
-    share into slopes and into values; for a square, it is its margin and its weight.
+    squares' weights. A row of it is the margin of a kink, and what turns an active share into slopes and into values;
+    for a square, it is its margin and its weight.
     """
 
     table: Tensor
@@ -46,9 +46,7 @@ def bends_of(structure: Piecewise, device: torch.device) -> Bends:
     squares = [kink for kink in structure.kinks if kink.power == 2]
     flat = not (slope or squares or any(kink.power for kink in corners))
     reach = float("inf") if flat else _WIDE * max(1.0, *(abs(kink.where) for kink in structure.kinks))
-    weights = [kink.weight for kink in squares]
-    both_signs = bool(weights) and min(weights) < 0 < max(weights)
-    numbers = [intercept, slope, reach, sum(map(abs, weights)) if both_signs else 0.0]
+    numbers = [intercept, slope, reach, sum(abs(kink.weight) for kink in squares)]
     for kink in corners:
         numbers += [kink.where, -kink.weight * kink.power, kink.weight * kink.where**kink.power]
     for kink in squares:
