@@ -219,7 +219,7 @@ def test_commands_with_their_extra_alone(tmp_path):
         'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
         'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
         "symloss: error: no model in model: no such folder",
-        "symloss: error: symloss fit needs pandas, matplotlib, skops and safetensors: pip install "
+        "symloss: error: symloss fit needs pandas, Jinja2, skops and safetensors: pip install "
         '"symloss[all]"',
     ]  # fmt: skip
 
