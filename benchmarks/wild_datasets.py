@@ -1,8 +1,12 @@
-"""The eighteen data sets of noisy_labels.py, each with two classes: nine from the paper, five of KEEL, four more.
+"""The data sets of noisy_labels.py, each with two classes, in two groups.
 
-The paper's nine are found or downloaded by ``symloss.datasets``. KEEL's five are read from the folder ``keel`` inside
-the folder that ``SYMLOSS_DATA`` names; a file may be as it is in KEEL's archive, or without its header. The last four
-come with scikit-learn. The pool of the CV estimators and every rule in them are chosen on ``CHOSEN_ON`` only.
+The paper's nine are found or downloaded by ``symloss.datasets``, and four come with scikit-learn. The others are read
+from the folder that ``SYMLOSS_DATA`` names: those of KEEL from its folder ``keel``, where a file may be as it is in
+KEEL's archive or without its header, and those of R packages from its folder ``r``, into which
+``Rscript benchmarks/r_tables.R FOLDER`` writes them.
+
+The pool of the CV estimators and every rule in them are chosen on ``CHOSEN_ON`` only. ``REPORTED_ON`` was listed before
+anything was fitted to it: all tables with two classes or several, and from 800 rows, that were at hand and not in use.
 """
 
 import os
@@ -11,15 +15,21 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification, make_hastie_10_2
 from sklearn.preprocessing import OneHotEncoder
 
 import symloss as sl
 
-# The halves alternate in alphabetical order.
-CHOSEN_ON = ("adult", "clusters", "hastie", "mushroom", "phishing", "segment", "splice", "texture", "w8a")
+CHOSEN_ON = (
+    "adult", "banana", "breast_cancer", "cells", "chess", "clusters", "credit", "digits", "hastie", "hpc", "lending",
+    "letter", "magic", "marketing", "mushroom", "page_blocks", "penbased", "phishing", "phone_churn", "phoneme",
+    "remote_work", "ring", "satimage", "segment", "spambase", "splice", "susy", "telco_churn", "texture", "titanic",
+    "twonorm", "w8a", "waveform",
+)  # fmt: skip
 REPORTED_ON = (
-    "breast_cancer", "digits", "marketing", "penbased", "phoneme", "spambase", "susy", "twonorm", "waveform",
+    "arrests", "attrition", "contraceptive", "credit_card", "german", "insurance", "mammographic", "medicaid",
+    "mortgage", "resumes", "shuttle", "smokers", "swiss_labor", "tic_tac_toe", "vehicle", "vowel", "wells", "yeast",
 )  # fmt: skip
 DATASETS = tuple(sorted(CHOSEN_ON + REPORTED_ON))
 
@@ -28,23 +38,56 @@ KEEL_ARCHIVE = "https://sci2s.ugr.es/keel/dataset/data/classification/{name}.zip
 # Clean positives and negatives. A file that has others is not the file that the results are about.
 COUNTS = {
     "adult": (11208, 34014),
+    "arrests": (4334, 892),
+    "attrition": (237, 1233),
+    "banana": (2376, 2924),
     "breast_cancer": (357, 212),
+    "cells": (1300, 719),
+    "chess": (1669, 1527),
     "clusters": (6000, 6000),
+    "contraceptive": (629, 844),
+    "credit": (1026, 3013),
+    "credit_card": (1023, 296),
     "digits": (891, 906),
+    "german": (700, 300),
     "hastie": (5932, 6068),
+    "hpc": (773, 3558),
+    "insurance": (7052, 1750),
+    "lending": (517, 9340),
+    "letter": (9987, 10013),
+    "magic": (12332, 6688),
+    "mammographic": (403, 427),
     "marketing": (3442, 3434),
+    "medicaid": (402, 4004),
+    "mortgage": (285, 2095),
     "mushroom": (2156, 3488),
+    "page_blocks": (559, 4913),
     "penbased": (5542, 5450),
     "phishing": (6157, 4898),
+    "phone_churn": (707, 4293),
     "phoneme": (1586, 3818),
+    "remote_work": (575, 5019),
+    "resumes": (392, 4478),
+    "ring": (3736, 3664),
+    "satimage": (3598, 2837),
     "segment": (990, 1320),
+    "shuttle": (49034, 8966),
+    "smokers": (2423, 7577),
     "spambase": (1813, 2788),
     "splice": (1655, 1535),
     "susy": (13815, 16185),
+    "swiss_labor": (401, 471),
+    "telco_churn": (1869, 5163),
     "texture": (3000, 2500),
+    "tic_tac_toe": (626, 332),
+    "titanic": (711, 1490),
     "twonorm": (3697, 3703),
+    "vehicle": (435, 411),
+    "vowel": (540, 450),
     "w8a": (1479, 48270),
     "waveform": (1647, 3353),
+    "wells": (1737, 1283),
+    "yeast": (429, 1055),
 }
 
 Table = tuple[np.ndarray, np.ndarray]
@@ -87,6 +130,45 @@ def _splice(name: str) -> Table:
     return OneHotEncoder(sparse_output=False).fit_transform(rows[:, :-1]), _labels(rows[:, -1] == "N")
 
 
+def _keel_words(file: str, positive: str) -> Callable[[str], Table]:
+    """Return how to read a table whose columns are numbers or words."""
+
+    def read(_: str) -> Table:
+        rows = _keel_rows(file)
+        return _encoded(pd.DataFrame(rows[:, :-1]).add_prefix("x")), _labels(rows[:, -1] == positive)
+
+    return read
+
+
+def _from_r(file: str, label: str, positive: tuple[str, ...], without: tuple[str, ...] = ()) -> Callable[[str], Table]:
+    """Return how to read the complete rows of a table of an R package; columns in without tell the label."""
+
+    def read(name: str) -> Table:
+        table = _r_table(name, file)
+        return _encoded(table.drop(columns=[label, *without])), _labels(table[label].isin(positive).to_numpy())
+
+    return read
+
+
+def _r_table(name: str, file: str) -> pd.DataFrame:
+    path = Path(os.environ.get("SYMLOSS_DATA", ".")) / "r" / f"{file}.csv"
+    if not path.exists():
+        raise FileNotFoundError(f"{name} needs {path}, which Rscript benchmarks/r_tables.R writes")
+    return pd.read_csv(path).dropna()
+
+
+def _shuttle(name: str) -> Table:
+    table = _r_table(name, "Shuttle")
+    return table.drop(columns="Class").to_numpy(float), _every_other(table["Class"].to_numpy())
+
+
+def _encoded(table: pd.DataFrame) -> np.ndarray:
+    """Return one column per number, and one per category of words."""
+    numbers = table.apply(pd.to_numeric, errors="coerce")
+    words = table.columns[numbers.isna().any()]
+    return pd.get_dummies(numbers.assign(**table[words]) if len(words) else numbers, dtype=float).to_numpy(float)
+
+
 def _digits(_: str) -> Table:
     X, y = load_digits(return_X_y=True)
     return X, _labels(y % 2 == 0)
@@ -114,17 +196,57 @@ def _labels(positive: np.ndarray) -> np.ndarray:
 
 
 def _every_other(classes: np.ndarray) -> np.ndarray:
-    return np.unique(classes, return_inverse=True)[1] % 2 == 0
+    """Return labels that are positive for the first, third, ... class."""
+    return _labels(np.unique(classes, return_inverse=True)[1] % 2 == 0)
+
+
+def _keel_every_other(name: str) -> Table:
+    rows = _keel_rows(name)
+    classes = rows[:, -1]
+    return rows[:, :-1].astype(float), _every_other(classes.astype(int) if classes[0].isdigit() else classes)
 
 
 _LOADERS: dict[str, Callable[[str], Table]] = {
+    "arrests": _from_r("Arrests", "released", ("Yes",)),
+    "attrition": _from_r("attrition", "Attrition", ("Yes",)),
+    "banana": _keel_words("banana", "1.0"),
     "breast_cancer": _breast_cancer,  # benign or malignant
+    "cells": _from_r("cells", "class", ("PS",), without=("case",)),  # poorly segmented; case: training or test
+    "chess": _keel_words("chess", "won"),
     "clusters": _clusters,
+    "contraceptive": _keel_words("contraceptive", "1"),  # none
+    "credit": _from_r("credit_data", "Status", ("bad",)),
+    "credit_card": _from_r("CreditCard", "card", ("yes",), without=("share", "expenditure")),
     "digits": _digits,  # even or odd
+    "german": _keel_words("german", "1"),
     "hastie": _hastie,
+    "hpc": _from_r("hpc_data", "class", ("M", "L")),  # jobs that take moderately long or long
+    "insurance": _from_r("HealthInsurance", "insurance", ("yes",)),
+    "lending": _from_r("lending_club", "Class", ("bad",)),
+    "letter": _keel_every_other,
+    "magic": _keel_words("magic", "g"),
+    "mammographic": _keel_words("mammographic", "1"),
     "marketing": _keel_numbers(lambda income: income >= 6),
+    "medicaid": _from_r("NMES1988", "medicaid", ("yes",)),
+    "mortgage": _from_r("HMDA", "deny", ("yes",)),
+    "page_blocks": _keel_words("page-blocks0", "positive"),
     "penbased": _keel_numbers(lambda digit: digit % 2 == 0),
+    "phone_churn": _from_r("mlc_churn", "churn", ("yes",)),
+    "remote_work": _from_r("stackoverflow", "Remote", ("Remote",)),
+    "resumes": _from_r("ResumeNames", "call", ("yes",)),
+    "ring": _keel_words("ring", "1"),
+    "satimage": _keel_every_other,
     "segment": _keel_numbers(lambda kind: kind <= 3),
+    "shuttle": _shuttle,
+    "smokers": _from_r("SmokeBan", "smoker", ("yes",)),
     "splice": _splice,  # neither kind of site, or one of them
-    "texture": _keel_numbers(_every_other),  # the first, third, ... of its eleven classes
+    "swiss_labor": _from_r("SwissLabor", "participation", ("yes",)),
+    "telco_churn": _from_r("wa_churn", "churn", ("Yes",)),
+    "texture": _keel_every_other,
+    "tic_tac_toe": _keel_words("tic-tac-toe", "positive"),
+    "titanic": _keel_words("titanic", "1.0"),
+    "vehicle": _keel_every_other,
+    "vowel": _keel_every_other,
+    "wells": _from_r("Wells", "switch", ("yes",)),
+    "yeast": _keel_words("yeast1", "positive"),
 }

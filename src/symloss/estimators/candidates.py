@@ -34,7 +34,7 @@ def shares(estimator: Any) -> bool:
     >>> shares(BERClassifier()), shares(BERClassifier(prune=0.1))
     (False, True)
     """
-    return is_own(estimator) and (estimator.prune > 0 or estimator.model == "gaussian_process")
+    return prunes(estimator) or (is_own(estimator) and estimator.model == "gaussian_process")
 
 
 def is_own(estimator: Any) -> bool:
@@ -46,6 +46,17 @@ def is_own(estimator: Any) -> bool:
     True
     """
     return isinstance(estimator, (BERClassifier, AUCClassifier))
+
+
+def prunes(estimator: Any) -> bool:
+    """Return whether an estimator is one of ours that leaves out the least credible labels.
+
+    Examples
+    --------
+    >>> prunes(BERClassifier()), prunes(BERClassifier(prune=0.1))
+    (False, True)
+    """
+    return is_own(estimator) and estimator.prune > 0
 
 
 def groups(estimators: Sequence[Any]) -> list[list[int]]:
@@ -107,7 +118,7 @@ def score_together(
         start = time.monotonic()
         _fit(estimator, data, known)
         scores = raw_scores(estimator, points)
-        found.append((scores, time.monotonic() - start + (shared if _prunes(estimator) else 0.0)))
+        found.append((scores, time.monotonic() - start + (shared if prunes(estimator) else 0.0)))
     return found
 
 
@@ -145,13 +156,9 @@ def threads_of(estimator: Any) -> AbstractContextManager[None]:
     return one_thread() if whole else nullcontext()
 
 
-def _prunes(estimator: Any) -> bool:
-    return is_own(estimator) and estimator.prune > 0
-
-
 def _credibilities(estimators: Sequence[Any], data: TrainingData) -> dict[int, Credibility]:
     """Return how credible the labels are, by the seeds of the estimators that leave some out."""
-    of = [estimator for estimator in estimators if _prunes(estimator) and isinstance(estimator.random_state, Integral)]
+    of = [estimator for estimator in estimators if prunes(estimator) and isinstance(estimator.random_state, Integral)]
     return {seed: credibility(data, seed) for seed in dict.fromkeys(estimator._seed() for estimator in of)}
 
 

@@ -46,6 +46,8 @@ class _Classifier(BinaryClassifier):
         n_landmarks: int = 300,
         n_estimators: int = 200,
         min_samples_leaf: int = 20,
+        splits: str = "random",
+        n_cells: int = 256,
         hidden_units: int = 200,
         n_seeds: int = 5,
         epochs: int = 30,
@@ -69,6 +71,8 @@ class _Classifier(BinaryClassifier):
         self.n_landmarks = n_landmarks
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
+        self.splits = splits
+        self.n_cells = n_cells
         self.hidden_units = hidden_units
         self.n_seeds = n_seeds
         self.epochs = epochs
@@ -134,8 +138,8 @@ class _Classifier(BinaryClassifier):
         """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
 
         The module replaces missing values, standardizes the features, averages the networks of all seeds and subtracts
-        the threshold. Trees cannot be turned into a module. If X was a data frame that was encoded, the module takes
-        the features that ``encoding_.transform(X).values`` returns.
+        the threshold. Trees and cells cannot be turned into a module. If X was an encoded data frame, the module
+        takes the features that ``encoding_.transform(X).values`` returns.
         """
         check_is_fitted(self, "threshold_")
         return as_module(self.scorer_, self.threshold_, self._imputation())
@@ -247,7 +251,7 @@ class BERClassifier(_Classifier):
     {model_and_training}
     threshold : "auto" or float, default="auto"
         Points with a larger score are predicted positive. ``"auto"`` chooses it by balanced accuracy on the labels
-        given, from out-of-fold scores; with trees, and with losses that recover eta, it is 0, which is best there.
+        given, from out-of-fold scores; with trees, cells, and losses that recover eta, it is 0, which is best there.
         A number makes the fit faster, because no folds are fitted.
     {folds_and_seed}
 
@@ -301,8 +305,8 @@ class AUCClassifier(_Classifier):
     {model_and_training}
     threshold : "auto" or float, default="auto"
         Points with a larger score are predicted positive. The AUC does not depend on it, but ``predict`` does.
-        ``"auto"`` chooses it by balanced accuracy on the labels given, from out-of-fold scores; with trees it is 0,
-        which is best there. A number makes the fit faster, because no folds are fitted.
+        ``"auto"`` chooses it by balanced accuracy on the labels given, from out-of-fold scores; with trees and cells it
+        is 0, which is best there. A number makes the fit faster, because no folds are fitted.
     {folds_and_seed}
 
     Attributes

@@ -61,9 +61,15 @@ n_landmarks : int, default=300
     How many points of the data have a kernel around them with ``model="kernel"`` and ``model="gaussian_process"`` (the
     Nyström method).
 n_estimators : int, default=200
-    The number of trees.
+    The number of trees, or of partitions into cells.
 min_samples_leaf : int, default=20
     The fewest points in a leaf of a tree. The noisier the labels, the larger it should be.
+splits : {{"random", "best"}}, default="random"
+    How a node of a tree is split: by the best of one random split for each feature that it looks at (extremely
+    randomized trees), or by the best of all splits (a random forest, whose trees are grown on bootstrap samples).
+n_cells : int, default=256
+    The largest number of cells in a partition; others have a half, a quarter, an eighth and a sixteenth of it. The
+    noisier the labels, the smaller it should be.
 hidden_units : int, default=200
     The number of hidden units of a perceptron.
 n_seeds : int, default=5
@@ -90,8 +96,8 @@ cv : int, splitter or iterable, default=5
 warm_start : bool, default=False
     Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights, and
     keep its medians and indicators; the latter two also keep its landmarks, and its means and deviations of the
-    features. A forest gets the trees that it lacks. The models that the threshold is chosen with are always fitted
-    anew.
+    features. A forest gets the trees that it lacks, and cells their partitions. The models that the threshold is chosen
+    with are always fitted anew.
 random_state : int or numpy RandomState, default=None
     The seed of everything random.
 n_jobs : int, default=None
@@ -128,15 +134,16 @@ indicators_ : array of int
 CV_PARAMETERS = """\
 candidates : list of (name, estimator), default=None
     Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and True,
-    as those of scikit-learn do. None stands for ``default_candidates``: trees, boosting, Gaussian processes, linear and
-    kernel models, some of them fitted without the labels that are least credible.
+    as those of scikit-learn do. None stands for ``default_candidates``: trees, cells, boosting, a Gaussian process,
+    linear and kernel models, some of them fitted without the labels that are least credible.
 temperature : float, default=0.7
     The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
     ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by the
-    standard error of this difference. If there are more than 6,000 points, the temperature matters only if it is 0:
-    the weights are those of the average that is nearest to the labels by least squares, none below 0. Weights below 3%
-    of that of the best are set to 0. Before they are averaged, the scores of each candidate are divided by the standard
-    deviation of its out-of-fold scores.
+    standard error of this difference. The weight of our own candidates with ``prune`` above 0 is four times as large:
+    at much noise they are the best more often than noisy folds can tell. If there are more than 6,000 points, the
+    temperature matters only if it is 0: the weights are those of the average that is nearest to the labels by least
+    squares, none below 0. Weights below 3% of the largest are set to 0. Before they are averaged, the scores of each
+    candidate are divided by the standard deviation of its out-of-fold scores.
 cv : int, splitter or iterable, default=5
     The folds that candidates are scored on. If there are more than 6,000 points, all candidates are scored on 3,000
     points first, and only the best ones on all points.

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from symloss.estimators.cells import CELLS
 from symloss.estimators.family import Family, Scorer
 from symloss.estimators.forest import TREES
 from symloss.estimators.gaussian_process import GAUSSIAN_PROCESS
@@ -24,6 +25,7 @@ FAMILIES: dict[str, Family] = {
     "kernel": KERNEL,
     "gaussian_process": GAUSSIAN_PROCESS,
     "trees": TREES,
+    "cells": CELLS,
     "mlp": PERCEPTRONS,
 }
 ALL_FAMILIES = (*FAMILIES.values(), OWN_NETWORK)

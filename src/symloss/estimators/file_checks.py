@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -18,10 +18,11 @@ from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.candidates import is_own
+from symloss.estimators.cells import CellScores
 from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import family_of
 from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
-from symloss.estimators.forest import ForestScores
+from symloss.estimators.forest import FORESTS, ForestScores
 from symloss.estimators.networks import NetworkScores
 from symloss.estimators.selection import Member, _ClassifierCV
 from symloss.estimators.standardization import Standardization
@@ -47,6 +48,8 @@ def check_record(record: Any) -> None:
     if isinstance(record, Standardization):
         checked_numbers(record.scale, "scale", len(checked_numbers(record.mean, "mean")))
         _expect((record.scale > 0).all(), "scales above 0", record.scale)
+    if isinstance(record, CellScores):
+        record.check()
     if isinstance(record, Member):
         _expect(record.scale > 0, "a scale above 0", record.scale)
         _expect(record.weight > 0, "a weight above 0", record.weight)
@@ -125,7 +128,7 @@ def _check_scorer(estimator: Any, width: int) -> None:
     prior = checked_numbers(estimator.class_prior_, "class_prior_", 2)
     _expect((prior >= 0).all() and prior.sum() > 0, "two shares as class_prior_", prior.tolist())
     if isinstance(scorer, ForestScores):
-        is_forest = isinstance(scorer.forest, ExtraTreesRegressor) and hasattr(scorer.forest, "estimators_")
+        is_forest = type(scorer.forest) in FORESTS.values() and hasattr(scorer.forest, "estimators_")
         _expect(is_forest, "a forest", scorer.forest)
         _expect(scorer.forest.n_features_in_ == width, f"trees of {width} features", scorer.forest.n_features_in_)
     elif isinstance(scorer, NetworkScores):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 
 Array = NDArray[np.float64]
+FORESTS = {"random": ExtraTreesRegressor, "best": RandomForestRegressor}  # by the value of the parameter ``splits``
 POINTS_OF_A_TREE = 100_000  # with more points, each tree is grown on so many of them
 
 
@@ -41,9 +43,10 @@ def fit_forest(
     min_samples_leaf: int,
     seed: int,
     n_jobs: int | None,
+    splits: str = "random",
     start: ForestScores | None = None,
 ) -> ForestScores:
-    """Grow extremely randomized trees with large leaves on labels +1 and -1; both classes have the same total weight.
+    """Grow randomized trees with large leaves on labels +1 and -1; both classes have the same total weight.
 
     The average label minimizes the unhinged risk, in this sense: let the kernel of two points be the share of the
     trees in which both fall into the same leaf, each tree divided by the weight of that leaf. The minimizer of the
@@ -64,6 +67,9 @@ def fit_forest(
         The fewest points in a leaf, counted as if both classes had the same size.
     seed, n_jobs : int
         scikit-learn's ``random_state`` and ``n_jobs``.
+    splits : {"random", "best"}
+        Whether a node tries one random split of each feature that it looks at (extremely randomized trees), or all
+        (a random forest, whose trees are grown on bootstrap samples).
     start : ForestScores, optional
         A forest, of which a copy gets the trees that it lacks.
 
@@ -81,9 +87,14 @@ def fit_forest(
             f"weight k counts as k repetitions, and these weights sum to {total:g}: two leaves of {min_samples_leaf} "
             f"points need {2 * min_samples_leaf}; give larger weights or a smaller min_samples_leaf"
         )
-    forest = ExtraTreesRegressor() if start is None else copy.deepcopy(start.forest)
+    if start is not None and type(start.forest) is not FORESTS[splits]:
+        raise ValueError(f"a warm start needs the splits of the last fit, got splits={splits!r}")
+    forest = FORESTS[splits]() if start is None else copy.deepcopy(start.forest)
+    parameters = forest_parameters(weight, n_estimators, min_samples_leaf)
+    if splits == "best":
+        parameters["bootstrap"] = True  # without it, trees with the best splits are too much alike
     forest.set_params(
-        **forest_parameters(weight, n_estimators, min_samples_leaf),
+        **parameters,
         random_state=seed,
         n_jobs=n_jobs,
         warm_start=start is not None,
@@ -134,22 +145,46 @@ def _fit(
     return fit_forest(*data, **parameters, seed=seed, start=start)
 
 
-def _check_objective(objective: PenalizedRisk) -> None:
-    if objective.loss.name not in ("unhinged", "squared"):
-        raise ValueError(
-            f"the average label of a leaf minimizes the unhinged (in the leaf kernel) and the squared loss; "
-            f"model='trees' needs one of these, got {objective.loss!r}"
-        )
+def _check_splits(name: str, value: Any) -> None:
+    if value not in tuple(FORESTS):
+        raise ValueError(f"{name} must be one of {', '.join(FORESTS)}, got {value!r}")
+
+
+def needs_average_label(model: str, part: str) -> Callable[[PenalizedRisk], None]:
+    """Return a check that the loss of a model of average labels, in its leaves or cells, is one that they minimize.
+
+    Examples
+    --------
+    >>> from symloss.losses import Hinge
+    >>> needs_average_label("trees", "leaf")(PenalizedRisk("auc", Hinge(), 0.0))
+    Traceback (most recent call last):
+    ValueError: the average label of a leaf minimizes the unhinged (in the leaf kernel) and the squared loss; \
+model='trees' needs one of these, got Hinge()
+    """
+
+    def check(objective: PenalizedRisk) -> None:
+        if objective.loss.name not in ("unhinged", "squared"):
+            raise ValueError(
+                f"the average label of a {part} minimizes the unhinged (in the {part} kernel) and the squared loss; "
+                f"model={model!r} needs one of these, got {objective.loss!r}"
+            )
+
+    return check
 
 
 TREES = Family(
-    description="Extremely randomized trees with large leaves, which take missing values. Their loss is "
+    description="Randomized trees with large leaves, which take missing values. Their loss is "
     '``"unhinged"``, or ``"squared"``, which gives the same scores and recovers eta.',
     fit=_fit,
     scorer=ForestScores,
     stored_as="forest",
-    parameters={"n_estimators": check_count, "min_samples_leaf": check_count, "n_jobs": None},
-    check_objective=_check_objective,
+    parameters={
+        "n_estimators": check_count,
+        "min_samples_leaf": check_count,
+        "splits": _check_splits,
+        "n_jobs": None,
+    },
+    check_objective=needs_average_label("trees", "leaf"),
     takes_sparse=True,
     takes_missing=True,
     threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn import model_selection
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from torch import Tensor, nn
 
 from symloss.audit import Noise
@@ -51,6 +51,7 @@ _RECORDS: dict[str, Callable[..., Any]] = {
     "calibration": Calibration,
     "noise": Noise,
 }
+_FORESTS = {"extra trees": ExtraTreesRegressor, "random forest": RandomForestRegressor}  # names in files
 _NAMES = {kind: name for name, kind in _RECORDS.items()}
 _NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model
 _SPLITTERS: dict[str, Any] = {
@@ -168,8 +169,9 @@ class Writer:
             return {"random_state": self.value(value.get_state(legacy=True), where)}
         if type(value) in _SPLITTERS.values():
             return {"splitter": {"class": type(value).__name__, "parameters": self._settings(value, where)}}
-        if type(value) is ExtraTreesRegressor and hasattr(value, "estimators_"):
-            return {"extra trees": self._trees(value, forest_arrays(value), where)}
+        for name, kind in _FORESTS.items():
+            if type(value) is kind and hasattr(value, "estimators_"):
+                return {name: self._trees(value, forest_arrays(value), where)}
         if is_plain_boosting(value):
             arrays = boosting_arrays(value) if hasattr(value, "classes_") else None
             return {"boosting": self._trees(value, arrays, where)}
@@ -289,8 +291,11 @@ class Reader:
     def _splitter(self, content: dict[str, Any]) -> Any:
         return _SPLITTERS[content["class"]](**{key: self.value(part) for key, part in content["parameters"].items()})
 
-    def _forest(self, content: dict[str, Any]) -> Any:
-        return forest_from(*self._trees(content))
+    def _extra_trees(self, content: dict[str, Any]) -> Any:
+        return forest_from(ExtraTreesRegressor, *self._trees(content))
+
+    def _random_forest(self, content: dict[str, Any]) -> Any:
+        return forest_from(RandomForestRegressor, *self._trees(content))
 
     def _boosting(self, content: dict[str, Any]) -> Any:
         return boosting_from(*self._trees(content))
@@ -387,7 +392,8 @@ _READERS: dict[str, Callable[[Reader, Any], Any]] = {
     "encoding": Reader._encoding,
     "random_state": Reader._random_state,
     "splitter": Reader._splitter,
-    "extra trees": Reader._forest,
+    "extra trees": Reader._extra_trees,
+    "random forest": Reader._random_forest,
     "boosting": Reader._boosting,
     "loss": Reader._loss,
     "part": Reader._sklearn,

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.tree._tree import Tree
 
 from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
 from symloss.estimators.tree_checks import check_nodes
 
+Forest = ExtraTreesRegressor | RandomForestRegressor
 _LARGEST = 2**31 - 1  # the largest number of features
 
 
@@ -35,7 +36,7 @@ def is_plain_boosting(model: Any) -> bool:
     return is_binary and model._preprocessor is None and not hasattr(model, "feature_names_in_")
 
 
-def forest_arrays(forest: ExtraTreesRegressor) -> dict[str, Any]:
+def forest_arrays(forest: Forest) -> dict[str, Any]:
     """Return what a fitted forest holds, besides its parameters.
 
     Examples
@@ -53,22 +54,22 @@ def forest_arrays(forest: ExtraTreesRegressor) -> dict[str, Any]:
     }
 
 
-def forest_from(parameters: dict[str, Any], arrays: dict[str, Any]) -> ExtraTreesRegressor:
+def forest_from(kind: type[Forest], parameters: dict[str, Any], arrays: dict[str, Any]) -> Forest:
     """Return the forest of ``forest_arrays``; raise ValueError if a tree points outside itself.
 
     Examples
     --------
     >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> forest_from({"n_estimators": 2}, forest_arrays(forest)).predict([[1.0]])
+    >>> forest_from(ExtraTreesRegressor, {"n_estimators": 2}, forest_arrays(forest)).predict([[1.0]])
     array([1.])
     """
-    forest = ExtraTreesRegressor(**parameters)
+    forest = kind(**parameters)
     forest._validate_params()
     if forest.n_jobs == 0:
         raise ValueError("expected a number of jobs other than 0, found 0")
     n_features = checked_count(arrays["n_features"], "n_features", _LARGEST)
     # A tree of the scikit-learn that is installed tells how it stores nodes.
-    sample = ExtraTreesRegressor(1).fit(np.array([[0.0], [1.0]]), [0.0, 1.0])
+    sample = kind(1).fit(np.array([[0.0], [1.0]]), [0.0, 1.0])
     layout = sample.estimators_[0].tree_.__getstate__()["nodes"].dtype
     trees = _split(arrays, layout)
     values = checked_numbers(arrays["values"], "values", sum(map(len, trees)))
@@ -145,7 +146,7 @@ def boosting_from(parameters: dict[str, Any], arrays: dict[str, Any] | None) -> 
     return model
 
 
-def _tree_of(forest: ExtraTreesRegressor, nodes: NDArray[Any], values: NDArray[np.float64], seed: int) -> Any:
+def _tree_of(forest: Forest, nodes: NDArray[Any], values: NDArray[np.float64], seed: int) -> Any:
     depth = check_nodes(
         nodes["left_child"], nodes["right_child"], nodes["left_child"] == -1, nodes["feature"], forest.n_features_in_
     )

@@ -11,15 +11,15 @@ from symloss.estimators.standard_errors import standard_error_of_difference
 from symloss.estimators.standardization import Standardization
 
 Array = NDArray[np.float64]
-_LEAST_WEIGHT = 0.03  # as a share of the weight of the best candidate
+_LEAST_WEIGHT = 0.03  # as a share of the largest weight
 
 
 def weights_of_average(
-    means: Array, contributions: Array, positive: NDArray[np.bool_], weight: Array, temperature: float
+    means: Array, contributions: Array, positive: NDArray[np.bool_], weight: Array, temperature: float, prior: Array
 ) -> Array:
-    """Return weights exp(-(d / temperature)^2 / 2), d being the standard errors between a candidate and the best.
+    """Return weights prior * exp(-(d / temperature)^2 / 2), d being the standard errors to the best candidate.
 
-    Weights below 3% of that of the best become 0. The weights sum to 1.
+    Weights below 3% of the largest become 0. The weights sum to 1.
 
     Parameters
     ----------
@@ -31,12 +31,15 @@ def weights_of_average(
         The labels and the weights of these points.
     temperature : float
         0 gives the best candidate all the weight.
+    prior : array of k floats
+        How much each candidate would count if the labels could tell nothing.
 
     Examples
     --------
     >>> positive = np.arange(200) % 2 == 0
     >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
-    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), positive, np.ones(200), temperature=1.0)
+    >>> labels = positive, np.ones(200)
+    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), *labels, temperature=1.0, prior=np.ones(2))
     array([0., 1.])
     """
     best = int(np.argmax(means))
@@ -48,8 +51,8 @@ def weights_of_average(
     if temperature == 0:
         weights = (np.arange(len(means)) == best).astype(float)
     else:
-        weights = np.exp(-0.5 * (errors_behind / temperature) ** 2)
-    weights[weights < _LEAST_WEIGHT] = 0.0
+        weights = prior * np.exp(-0.5 * (errors_behind / temperature) ** 2)
+    weights[weights < _LEAST_WEIGHT * weights.max()] = 0.0
     return np.asarray(weights / weights.sum())
 
 
