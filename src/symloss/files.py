@@ -21,6 +21,17 @@ _NEW, _OLD = ".new", ".old"
 _HOUR = 3600
 
 
+def real(path: Path) -> Path:
+    """Return where a path leads, its links followed; links that lead in circles are no error, unlike in ``resolve``.
+
+    Examples
+    --------
+    >>> real(Path("/no/such/../file"))
+    PosixPath('/no/file')
+    """
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside the target, and rename it to the target once everything is written.
@@ -49,7 +60,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             yield temporary
             _pour(temporary, path, _stream_of(status))
         return
-    path = path.resolve()
+    path = real(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib reads the format from the suffix
     try:
@@ -114,7 +125,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(parent).iterdir()]
     ['model']
     """
-    folder = folder.resolve()
+    folder = real(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.parent):  # so that no new folder is taken for one that was left
         _recover(folder)
@@ -143,7 +154,7 @@ def present(folder: Path) -> Path:
     """
     if folder.exists():
         return folder
-    left = _left_beside(folder.resolve(), _OLD)
+    left = _left_beside(real(folder), _OLD)
     return folder if folder.exists() or not left else left[-1]
 
 

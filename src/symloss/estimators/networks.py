@@ -86,8 +86,8 @@ class NetworkScores(NamedTuple):
                 rows = self.standard.transform(X[start : start + size])
                 block = torch.zeros(size, X.shape[1], dtype=dtype)
                 block[: len(rows)] = torch.from_numpy(rows)
-                found = networks(block.to(device))[:, : len(rows)].cpu().double().mean(0)
-                scores[start : start + size] = found.numpy()
+                found = networks(block.to(device)).cpu().double().mean(0)  # a mean of fewer columns rounds otherwise
+                scores[start : start + size] = found.numpy()[: len(rows)]
         return scores
 
 

@@ -20,7 +20,7 @@ from symloss.tabular.dialect import (
 from symloss.tabular.excel import read_excel
 from symloss.tabular.numerals import read_numerals
 from symloss.tabular.parquet import parquet_chunks, read_parquet
-from symloss.tabular.rows import check_rows, open_quote
+from symloss.tabular.rows import check_rows, first_row_is_longer, open_quote
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     codes = [name for name in dialect.codes if name not in text]
     with source.open() as stream, _refused(source, dialect):
         frame = pd.read_csv(stream, **_arguments(dialect, [*text, *codes]))
-    if _may_be_short(frame):
+    if _may_be_short(frame) or first_row_is_longer(source, dialect):
         check_rows(source, dialect)
     frame, notes = _without_empty(frame, dialect.names)
     notes = [dialect.note, *dialect.notes, *notes]
@@ -197,7 +197,7 @@ def _text_chunks(
     dialect = find_dialect(source, options)
     notes += [dialect.note, *dialect.notes]
     _check_names(dialect.names, source)
-    checked = False
+    checked, start = False, True
     with ExitStack() as stack:
         stream = stack.enter_context(source.open())
         with _refused(source, dialect):
@@ -209,9 +209,10 @@ def _text_chunks(
             with _refused(source, dialect):
                 if (chunk := next(chunks, None)) is None:
                     return
-            if not checked and _may_be_short(chunk):
+            if not checked and (_may_be_short(chunk) or (start and first_row_is_longer(source, dialect))):
                 check_rows(source, dialect)
                 checked = True
+            start = False
             beside = next(written) if kept else chunk[[]]
             frame, more = _without_empty(chunk, dialect.names)
             more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
@@ -240,8 +241,9 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
 
 def _only_written(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
     """Return arguments that read these columns alone, in which only blank cells are missing: NA may be a country."""
-    further = {"usecols": lambda name: name in names, "keep_default_na": False, "na_values": [""]}
-    return _arguments(dialect, names) | further
+    arguments = _arguments(dialect, names)
+    places = [k for k, name in enumerate(arguments["names"]) if name in names]  # rows may have more values than names
+    return arguments | {"usecols": places, "keep_default_na": False, "na_values": [""]}
 
 
 @contextmanager
