@@ -71,6 +71,7 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
     options = options.checked()
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
+        _check_sheet(source, options)
         if source.kind == "CSV":
             found = _read_text(source, text, options)
         elif source.kind == "Parquet":
@@ -145,6 +146,7 @@ def read_chunks_beside(
     options, notes = options.checked(), [] if notes is None else notes
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
+        _check_sheet(source, options)
         notes += [*source.notes, *_idle(source, options)]
         if source.kind == "CSV":
             chunks = _text_chunks(source, rows, text, kept, options, notes)
@@ -291,10 +293,15 @@ def _check_names(names: Sequence[str], source: Source) -> None:
 
 def _idle(source: Source, options: ReadOptions) -> list[str]:
     """Return notes on options that were told but do not matter to a file of this kind."""
-    others = ("sheet",) if source.kind == "CSV" else ("sep", "decimal", "encoding")
-    others = ("sheet", *others) if source.kind == "Parquet" else others
+    others = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
     return [
         f"{named(name)} has no meaning for a {source.kind} file"
         for name in others
         if getattr(options, name) is not None
     ]
+
+
+def _check_sheet(source: Source, options: ReadOptions) -> None:
+    """Raise ValueError if a sheet is asked of a file without sheets: it may be another file than was meant."""
+    if options.sheet is not None and source.kind != "Excel":
+        raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")
