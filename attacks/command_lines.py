@@ -5,28 +5,119 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import typer.main
-
 from attacks.commands import fault_of, new_folder, quick_fits
 from attacks.files import saved_model
 from attacks.odd_tables import NAMES, plain_frame
 from attacks.tally import attack
+
 from symloss.cli import app
 from symloss.paper.results import Result, write_result
 
-NUMBERS = ["-1", "0", "1", "2", "0.5", "-0.0", "1e-320", "1e400", "-1e400", "nan", "inf", "9" * 30, "0x10", "1_0", "½", "1,5"]
-TEXTS = ["", " ", ",", "a,,b", "yes", "no", "YES", "y", "age", "age,age", "plan", "auc", "BER", "--", "-", "%s", "[/red]",
-         "[link=x]", "\udcff", "日本", "x" * 3000, "hinge", "hinge,hinge", "mine:Mine", "os:getcwd", "sys:exit", ":", "a:b:c",
-         "utf-8", "utf-7", "idna", "rot13", "zip", "tab", "\\t", "semicolon", ";", ".", "..", "abc", "1,0", "0,1", "nan,nan",
-         "dropout_off", "matched", "positive-unlabeled", "cuda", "cpu:99", "tcp://x", "spambase", *NAMES]  # fmt: skip
-PATHS = ["data.csv", "data.csv/x", "model", "results", "nowhere", "nowhere/deep/x.csv", "new.csv", "new.parquet", "new.html",
-         "new", "", ".", "..", "-", "/dev/null", "/dev/full", "x" * 300, "a\nb.csv", "\udcff.csv", "new.xlsx", "notes.txt",
-         "link", "loop", "results/notes", "model/model.json"]  # fmt: skip
+NUMBERS = [
+    "-1",
+    "0",
+    "1",
+    "2",
+    "0.5",
+    "-0.0",
+    "1e-320",
+    "1e400",
+    "-1e400",
+    "nan",
+    "inf",
+    "9" * 30,
+    "0x10",
+    "1_0",
+    "½",
+    "1,5",
+]
+TEXTS = [
+    "",
+    " ",
+    ",",
+    "a,,b",
+    "yes",
+    "no",
+    "YES",
+    "y",
+    "age",
+    "age,age",
+    "plan",
+    "auc",
+    "BER",
+    "--",
+    "-",
+    "%s",
+    "[/red]",
+    "[link=x]",
+    "\udcff",
+    "日本",
+    "x" * 3000,
+    "hinge",
+    "hinge,hinge",
+    "mine:Mine",
+    "os:getcwd",
+    "sys:exit",
+    ":",
+    "a:b:c",
+    "utf-8",
+    "utf-7",
+    "idna",
+    "rot13",
+    "zip",
+    "tab",
+    "\\t",
+    "semicolon",
+    ";",
+    ".",
+    "..",
+    "abc",
+    "1,0",
+    "0,1",
+    "nan,nan",
+    "dropout_off",
+    "matched",
+    "positive-unlabeled",
+    "cuda",
+    "cpu:99",
+    "tcp://x",
+    "spambase",
+    *NAMES,
+]
+PATHS = [
+    "data.csv",
+    "data.csv/x",
+    "model",
+    "results",
+    "nowhere",
+    "nowhere/deep/x.csv",
+    "new.csv",
+    "new.parquet",
+    "new.html",
+    "new",
+    "",
+    ".",
+    "..",
+    "-",
+    "/dev/null",
+    "/dev/full",
+    "x" * 300,
+    "a\nb.csv",
+    "\udcff.csv",
+    "new.xlsx",
+    "notes.txt",
+    "link",
+    "loop",
+    "results/notes",
+    "model/model.json",
+]
 OUTPUTS = {"--out", "--csv", "--markdown", "--latex", "--figures"}
 # What each command needs; a sweep is kept small, and nothing is downloaded.
 BASES = {
@@ -40,13 +131,36 @@ BASES = {
     "compare": ["results"],
     "report": ["results"],
     "explore": ["--losses", "hinge"],
-    "reproduce uci": ["--datasets", "twonorm", "--noise", "1,0", "--risks", "auc", "--losses", "unhinged", "--trials", "1",
-                      "--jobs", "1", "--out", "new"],
+    "reproduce uci": [
+        "--datasets",
+        "twonorm",
+        "--noise",
+        "1,0",
+        "--risks",
+        "auc",
+        "--losses",
+        "unhinged",
+        "--trials",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        "new",
+    ],
     "reproduce mnist": ["--device", "cpu", "--out", "new"],
     "reproduce cifar10": ["--device", "cpu", "--out", "new"],
-}  # fmt: skip
-WITHOUT = {"--fetch", "--download", "--no-download", "--trials", "--datasets", "--jobs", "--time-limit", "--backend",
-           "--scheduler-address"}  # fmt: skip
+}
+WITHOUT = {
+    "--fetch",
+    "--download",
+    "--no-download",
+    "--trials",
+    "--datasets",
+    "--jobs",
+    "--time-limit",
+    "--backend",
+    "--scheduler-address",
+}
 _QUICK = {"figures": 0.1, "reproduce uci": 0.1}  # the share of the cases that are run: these take longer
 
 
@@ -79,7 +193,11 @@ def command_line(generator: random.Random) -> list[str]:
     words = list(BASES[name])
     for option in generator.choices(_options(name), k=generator.choice([1, 1, 1, 2, 3])):
         if option.param_type_name == "argument":
-            places = [k for k, word in enumerate(words) if not word.startswith("-") and (k == 0 or not words[k - 1].startswith("-"))]
+            places = [
+                k
+                for k, word in enumerate(words)
+                if not word.startswith("-") and (k == 0 or not words[k - 1].startswith("-"))
+            ]
             if places:
                 words[generator.choice(places)] = _value(option, generator)
             else:
@@ -95,7 +213,7 @@ def command_line(generator: random.Random) -> list[str]:
 
 def written_paths(words: list[str]) -> list[Path]:
     """Return what a command that succeeds may have written: the values of its options of output, and the defaults."""
-    named = [Path(after) for word, after in zip(words, words[1:], strict=False) if word in OUTPUTS]
+    named = [Path(after) for word, after in itertools.pairwise(words) if word in OUTPUTS]
     followed = [Path("data.csv")] if Path("link") in named else []
     return [*named, *followed, *map(Path, ("report.html", "explorer.html", "audit", "figures"))]
 

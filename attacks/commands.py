@@ -108,9 +108,7 @@ def _contents(folder: Path) -> dict[Path, bytes | None]:
     return {path: path.read_bytes() if path.is_file() else None for path in found}
 
 
-def _wrong_files(
-    before: dict[Path, bytes | None], after: dict[Path, bytes | None], written: list[Path]
-) -> str | None:
+def _wrong_files(before: dict[Path, bytes | None], after: dict[Path, bytes | None], written: list[Path]) -> str | None:
     """Return a file that is lost, changed or new, outside the paths that may be written."""
     for path in sorted(before.keys() | after.keys()):
         within = any(path == out or out in path.parents or path in out.parents for out in written)

@@ -15,11 +15,12 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import symloss as sl
 from attacks.commands import fault_of, new_folder, quick_fits
 from attacks.mutations import changed_json, damaged
 from attacks.odd_tables import plain_frame, write_table
 from attacks.tally import attack
+
+import symloss as sl
 from symloss.estimators.model_files import signed
 from symloss.paper.results import Result, write_result
 
@@ -32,18 +33,36 @@ class Mine(sl.Loss):
     {body}
 """
 BODIES = [
-    "def value(self, z): raise RuntimeError('a\\nb')", "def value(self, z): raise SystemExit(3)", "value = None",
-    "def value(self, z): raise KeyError(z)", "def value(self, z): return None", "def value(self, z): return 'x'",
-    "def value(self, z): return z.sum()", "def value(self, z): return z[:1]", "def value(self, z): return z * torch.nan",
-    "def value(self, z): return (z > 0).long()", "def value(self, z): return torch.exp(z * 1e300)",
-    "def value(self, z): return z.detach().numpy()", "def value(self, z): return self.value(z)", "formula = 3",
-    "def __init__(self): raise TypeError('boom')", "def __repr__(self): raise ValueError", "title = '<script>alert(1)</script>'",
-    "def value(self, z): return 1 - z\n    formula = '</script><script>alert(1)</script>'", "structure = 'x'",
-    "def value(self, z): return 1 - z\n    structure = sl.Hinge().structure", "def __init__(self, b): self.b = b",
-    "def value(self, z): return -z\n    properties = None", "def value(self, z): return 1 - z\n    latex = '<b>'", "x = 1 / 0",
-    "def value(self, z): raise MemoryError", "def value(self, z): return torch.ones(10**15)", "import nowhere", "(",
-    "def value(self, z): return z\n    def slope(self, z): raise OSError('disk')",
-]  # fmt: skip
+    "def value(self, z): raise RuntimeError('a\\nb')",
+    "def value(self, z): raise SystemExit(3)",
+    "value = None",
+    "def value(self, z): raise KeyError(z)",
+    "def value(self, z): return None",
+    "def value(self, z): return 'x'",
+    "def value(self, z): return z.sum()",
+    "def value(self, z): return z[:1]",
+    "def value(self, z): return z * torch.nan",
+    "def value(self, z): return (z > 0).long()",
+    "def value(self, z): return torch.exp(z * 1e300)",
+    "def value(self, z): return z.detach().numpy()",
+    "def value(self, z): return self.value(z)",
+    "formula = 3",
+    "def __init__(self): raise TypeError('boom')",
+    "def __repr__(self): raise ValueError",
+    "title = '<script>alert(1)</script>'",
+    "def value(self, z): return 1 - z\n    formula = '</script><script>alert(1)</script>'",
+    "structure = 'x'",
+    "def value(self, z): return 1 - z\n    structure = sl.Hinge().structure",
+    "def __init__(self, b): self.b = b",
+    "def value(self, z): return -z\n    properties = None",
+    "def value(self, z): return 1 - z\n    latex = '<b>'",
+    "x = 1 / 0",
+    "def value(self, z): raise MemoryError",
+    "def value(self, z): return torch.ones(10**15)",
+    "import nowhere",
+    "(",
+    "def value(self, z): return z\n    def slope(self, z): raise OSError('no disk')",
+]
 
 
 @functools.cache
@@ -77,8 +96,18 @@ def table(folder: Path, generator: random.Random) -> str | None:
     else:
         out = Path("out")
         arguments = [command, path.name, "--label", "y", "--out", str(out)]
-        arguments += generator.choice([[], ["--id", "note"], ["--weight", "age"], ["--drop", "day"], ["--positive", "yes"],
-                                       ["--unlabeled", "positive-unlabeled"], ["--json"], ["--pi", "0.9", "--pi-prime", "0.2"]])  # fmt: skip
+        arguments += generator.choice(
+            [
+                [],
+                ["--id", "note"],
+                ["--weight", "age"],
+                ["--drop", "day"],
+                ["--positive", "yes"],
+                ["--unlabeled", "positive-unlabeled"],
+                ["--json"],
+                ["--pi", "0.9", "--pi-prime", "0.2"],
+            ]
+        )
     if command != "audit":
         _old_output(out, generator)
     through = path.read_bytes() if generator.random() < 0.1 else None
@@ -114,17 +143,32 @@ def model(folder: Path, generator: random.Random) -> str | None:
 def results(folder: Path, generator: random.Random) -> str | None:
     """Compare or report result files of which one is damaged or edited."""
     for pi in generator.sample([1.0, 0.8, 0.655], generator.choice([1, 2, 3])):
-        scores = {risk: {name: [generator.uniform(50, 99) for _ in "ab"] for name in ("sigmoid", "hinge")} for risk in ("auc", "ber")}
+        scores = {
+            risk: {name: [generator.uniform(50, 99) for _ in "ab"] for name in ("sigmoid", "hinge")}
+            for risk in ("auc", "ber")
+        }
         further = {"dropout_off": {"scores": scores}} if generator.random() < 0.3 else {}
-        family, dataset = generator.choice([("uci", "spambase"), ("cifar10", "horse"), ("my", "<b>own"), ("mnist", "mnist")])
-        cell = Result(family=family, dataset=dataset, pi=pi, pi_prime=0.0, trials=2, scores=scores, curves=scores if further else {})
+        family, dataset = generator.choice(
+            [("uci", "spambase"), ("cifar10", "horse"), ("my", "<b>own"), ("mnist", "mnist")]
+        )
+        cell = Result(
+            family=family,
+            dataset=dataset,
+            pi=pi,
+            pi_prime=0.0,
+            trials=2,
+            scores=scores,
+            curves=scores if further else {},
+        )
         write_result(Path("results"), cell)
     path = generator.choice(sorted(Path("results").iterdir()))
     if generator.random() < 0.3:
         path.write_bytes(damaged(path.read_bytes(), generator))
     else:
         path.write_text(json.dumps(changed_json(json.loads(path.read_text()), generator)))
-    written = [Path(name) for name in generator.choice([["out.csv"], ["out.md"], ["latex"], ["figures"], [], ["report.html"]])]
+    written = [
+        Path(name) for name in generator.choice([["out.csv"], ["out.md"], ["latex"], ["figures"], [], ["report.html"]])
+    ]
     if written == [Path("report.html")]:
         arguments = ["report", "results", "--out", "report.html"]
     else:

@@ -3,10 +3,10 @@
 import io
 import json
 import lzma
-import os
 import tarfile
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -75,23 +75,35 @@ def damaged(content):
 
 GARBAGE = bytes(range(256)) * 40
 FILES = {
-    "garbage.csv.xz": GARBAGE, "damaged.csv.xz": damaged(lzma.compress(ROWS.to_csv().encode())),
-    "garbage.zip": GARBAGE, "damaged.zip": damaged(zipped()), "encrypted.zip": zipped(encrypted=True),
-    "garbage.tar": GARBAGE, "whole.tar": tarred(), "garbage.parquet": b"PAR1" + GARBAGE, "garbage.xlsx": b"PK\x03\x04" + GARBAGE,
-}  # fmt: skip
+    "garbage.csv.xz": GARBAGE,
+    "damaged.csv.xz": damaged(lzma.compress(ROWS.to_csv().encode())),
+    "garbage.zip": GARBAGE,
+    "damaged.zip": damaged(zipped()),
+    "encrypted.zip": zipped(encrypted=True),
+    "garbage.tar": GARBAGE,
+    "whole.tar": tarred(),
+    "garbage.parquet": b"PAR1" + GARBAGE,
+    "garbage.xlsx": b"PK\x03\x04" + GARBAGE,
+}
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_that_are_no_tables(tmp_path, saved, name):
     (tmp_path / name).write_bytes(FILES[name])
-    for arguments in (["predict", saved, name], ["fit", name, "--label", "y", "--out", "m"], ["audit", name, "--label", "y"]):
+    for arguments in (
+        ["predict", saved, name],
+        ["fit", name, "--label", "y", "--out", "m"],
+        ["audit", name, "--label", "y"],
+    ):
         assert name in error_of(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_lists_of_parquet_as_labels_and_as_a_feature(saved):
     ROWS.assign(y=[[1], [2]] * 30).to_parquet("lists.parquet")
-    assert "the label, must hold two values, got lists" in error_of("fit", "lists.parquet", "--label", "y", "--out", "m")
+    assert "the label, must hold two values, got lists" in error_of(
+        "fit", "lists.parquet", "--label", "y", "--out", "m"
+    )
     ROWS.assign(age=[[1], [2]] * 30).to_parquet("ages.parquet")
     error_of("predict", saved, "ages.parquet")
 
@@ -102,11 +114,17 @@ def edit(folder, change):
     (folder / "model.json").write_text(signed(contents))
 
 
-@pytest.mark.parametrize("change", [
-    lambda _, fitted: fitted.update(threshold_="high"), lambda _, fitted: fitted.update(threshold_=None),
-    lambda _, fitted: fitted.update(threshold_=int("9" * 400)), lambda _, fitted: fitted.update(members_={"a": 1}),
-    lambda contents, _: contents.update(versions=[]), lambda contents, _: contents.update(versions={"torch": None}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _, fitted: fitted.update(threshold_="high"),
+        lambda _, fitted: fitted.update(threshold_=None),
+        lambda _, fitted: fitted.update(threshold_=int("9" * 400)),
+        lambda _, fitted: fitted.update(members_={"a": 1}),
+        lambda contents, _: contents.update(versions=[]),
+        lambda contents, _: contents.update(versions={"torch": None}),
+    ],
+)
 def test_an_edited_model(saved, tmp_path, change):
     ROWS.to_csv("data.csv")
     (tmp_path / "model").mkdir()
@@ -139,15 +157,22 @@ def test_losses_that_raise(tmp_path, name, command):
     assert not (tmp_path / "page.html").exists()
 
 
-@pytest.mark.parametrize("edited", [
-    {"scores": {"auc": {"sigmoid": [int("9" * 400), 90.0]}}}, {"versions": {"torch": None}}, {"format": "x" * 9000},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"scores": {"auc": {"sigmoid": [int("9" * 400), 90.0]}}},
+        {"versions": {"torch": None}},
+        {"format": "x" * 9000},
+    ],
+)
 def test_a_damaged_result_stops_no_other(tmp_path, edited):
     scores = {"auc": {"sigmoid": [90.0, 91.0]}}
     paths = [
-        write_result(tmp_path / "results", Result(family="uci", dataset="spambase", pi=pi, pi_prime=0, trials=2, scores=scores))
+        write_result(
+            tmp_path / "results", Result(family="uci", dataset="spambase", pi=pi, pi_prime=0, trials=2, scores=scores)
+        )
         for pi in (1.0, 0.8)
-    ]  # fmt: skip
+    ]
     paths[0].write_text(json.dumps(json.loads(paths[0].read_text()) | edited))
     for arguments in (["compare", "results"], ["report", "results"]):
         result = run(*arguments)
@@ -172,16 +197,20 @@ def test_links_that_lead_in_circles_and_devices_without_an_end(tmp_path, saved):
     (tmp_path / "loop").symlink_to("loop")
     ROWS.to_csv("data.csv")
     for arguments in (
-        ["fit", "loop", "--label", "y", "--out", "m"], ["fit", "data.csv", "--label", "y", "--out", "loop"],
-        ["predict", saved, "loop"], ["predict", saved, "data.csv", "--out", "loop"], ["report", "loop"], ["compare", "loop"],
-    ):  # fmt: skip
+        ["fit", "loop", "--label", "y", "--out", "m"],
+        ["fit", "data.csv", "--label", "y", "--out", "loop"],
+        ["predict", saved, "loop"],
+        ["predict", saved, "data.csv", "--out", "loop"],
+        ["report", "loop"],
+        ["compare", "loop"],
+    ):
         assert "loop" in error_of(*arguments)
-    if os.path.exists("/dev/zero"):
+    if Path("/dev/zero").exists():
         assert "/dev/zero is a device; expected a file" in error_of("predict", saved, "/dev/zero")
 
 
 def test_separators_at_ends_of_rows_with_labels_as_they_are_written():
-    with open("data.csv", "w") as file:
+    with Path("data.csv").open("w") as file:
         file.write("age,y\n" + "".join(f"{k},0{k % 2},\n" for k in range(40)))
     assert run("fit", "data.csv", "--label", "y", "--out", "model").exit_code == 0
     assert sl.tabular.load("model").labels == ("00", "01")

@@ -70,8 +70,17 @@ def whole_file(path: Path) -> Iterator[Path]:
         if status is not None:
             temporary.chmod(stat.S_IMODE(status.st_mode))
         temporary.replace(path)
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _name(error: OSError, path: Path) -> None:
+    """Let an error say what was written: that of a full disk names no file."""
+    if error.filename is None and error.errno is not None:
+        error.filename = str(path)
 
 
 def _stream_of(status: os.stat_result) -> int | None:
@@ -137,6 +146,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             new.chmod(stat.S_IMODE(folder.stat().st_mode))
         _put(new, folder)
+    except OSError as error:
+        _name(error, folder)
+        raise
     finally:
         shutil.rmtree(new, ignore_errors=True)  # incomplete, or by now the old folder
         _unlock(in_use)

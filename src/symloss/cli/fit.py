@@ -97,7 +97,8 @@ def fit(
         return
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
-    print(f"to look at: {out / 'report.html'}")
+    if out / "report.html" in written:
+        print(f"to look at: {out / 'report.html'}")
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 

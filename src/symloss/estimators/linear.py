@@ -15,8 +15,8 @@ from torch import nn
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_above_zero
 from symloss.estimators.modules import Linear
-from symloss.estimators.row_products import rows_times_vector
 from symloss.estimators.rounding import Rounded, roundings
+from symloss.estimators.row_products import rows_times_vector
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.functional import auc_risk, ber_risk
 from symloss.threads import one_thread

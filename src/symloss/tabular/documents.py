@@ -51,11 +51,9 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     troubles = []
     for name, make in documents.items():
         try:
-            content = make()
-        except Exception as error:  # whatever it is, the other files can be written
+            add_files(folder, {name: make()})
+        except Exception as error:  # whatever it is, the model is there
             troubles.append(f"the model is saved, but {name} could not be made: {type(error).__name__}: {error}")
-        else:
-            add_files(folder, {name: content})
     return troubles
 
 
