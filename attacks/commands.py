@@ -47,10 +47,12 @@ def quick_fits() -> None:
 def new_folder() -> Iterator[Path]:
     """Change to a new folder, which is removed afterwards."""
     before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "here"  # so that what is written above it is removed, too
+        folder.mkdir()
         os.chdir(folder)
         try:
-            yield Path(folder)
+            yield folder
         finally:
             os.chdir(before)
 
@@ -122,7 +124,7 @@ def _wrong_files(before: dict[Path, bytes | None], after: dict[Path, bytes | Non
 def _incomplete(path: Path) -> str | None:
     """Return what is wrong with a file or a folder that was written."""
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is no error
-        if (path / "model.json").exists():
+        if (path / "table.json").exists():
             sl.tabular.load(path)
         return next(filter(None, map(_incomplete, sorted(path.iterdir()))), None)
     if not os.path.isfile(path):  # noqa: PTH113
