@@ -68,7 +68,6 @@ test-fuzz: $(VENV)/.test
 
 # Each prints its cases and faults, and the number of a case repeats it. The page docs/reliability.md has their counts.
 attack: $(VENV)/.test
-	$(BIN)/python -m attacks.engine --cases 8000
 	$(BIN)/python -m attacks.files --cases 3000
 	$(BIN)/python -m attacks.command_lines --cases 1500
 	$(BIN)/python -m attacks.full_disk --cases 300
@@ -76,6 +75,7 @@ attack: $(VENV)/.test
 	$(BIN)/python -m attacks.kills --cases 60
 	SYMLOSS_FUZZ=2000 $(BIN)/python -m pytest -q -s tests/estimators/test_damaged_folders.py
 	SYMLOSS_KILLS=200 $(BIN)/python -m pytest -q -s tests/estimators/test_killed_saves.py
+	$(BIN)/python -m attacks.engine --cases 8000
 
 # Each of the first three lines makes PyTorch, MKL, oneDNN, NumPy or OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test
