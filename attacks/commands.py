@@ -24,8 +24,8 @@ import symloss.tabular.fitting
 from symloss.cli import app
 
 _SECONDS = 60
-_PROCESSES_MAY_FAIL = "reproduce"  # exit code 1 means that some cells failed, and standard error says which
-_LEAST_OF_A_CLASS = {"auc": sl.AUCClassifier, "ber": sl.BERClassifier}
+_MAY_FAIL = "reproduce"  # exit code 1 means that some cells failed, and standard error says which
+_LINEAR = {"auc": sl.AUCClassifier, "ber": sl.BERClassifier}
 
 
 class TooLong(BaseException):
@@ -37,7 +37,7 @@ def quick_fits() -> None:
     estimators = dict(symloss.tabular.fitting.ESTIMATORS)
 
     def quick(risk: str) -> Any:
-        linear = [("linear", _LEAST_OF_A_CLASS[risk]())]
+        linear = [("linear", _LINEAR[risk]())]
         return lambda candidates, **how: estimators[risk](candidates or linear, cv=2, **how)
 
     symloss.tabular.fitting.ESTIMATORS.update({risk: quick(risk) for risk in estimators})
@@ -90,7 +90,7 @@ def _wrong_end(arguments: list[str], result: Any) -> str | None:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         last = traceback.extract_tb(result.exc_info[2])[-1]
         return f"traceback: {result.exception!r:.300} at {last.filename}:{last.lineno}"
-    if result.exit_code not in (0, 2) and not (result.exit_code == 1 and _PROCESSES_MAY_FAIL in arguments):
+    if result.exit_code not in (0, 2) and not (result.exit_code == 1 and _MAY_FAIL in arguments):
         return f"exit code {result.exit_code}"
     lines = result.stderr.splitlines()
     if "Traceback" in result.output or any("Warning: " in line for line in lines):
