@@ -281,19 +281,6 @@ def test_linear_and_kernel_models_are_fitted_on_one_thread(monkeypatch, model):
     assert set(seen) == {1}
 
 
-class Coefficients:
-    """Coefficients that note the number of threads when they are multiplied."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, seen):
-        self.seen = seen
-
-    def __rmatmul__(self, X):
-        self.seen.append(torch.get_num_threads())
-        return np.zeros(len(X))
-
-
 def noting(seen, function):
     def noted(*args, **options):
         seen.append(torch.get_num_threads())
@@ -304,13 +291,17 @@ def noting(seen, function):
 
 def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
     seen: list[int] = []
-    linear.LinearScores(Coefficients(seen), 0.0).scores(np.zeros((2, 1)))
-    for module, name in ((standardization, "blocks"), (kernel, "rbf_kernel"), (standard_errors, "share_below")):
+    places = (
+        (standardization, "blocks"), (linear, "rows_times_vector"), (kernel, "rows_times_matrix"),
+        (networks, "rows_times_matrix"), (standard_errors, "share_below"),
+    )  # fmt: skip
+    for module, name in places:
         monkeypatch.setattr(module, name, noting(seen, getattr(module, name)))
     X, y = drawn()
     standardization.Standardization.fit(X, np.ones(len(X)))
     fitted = sl.AUCClassifier("logistic", "kernel", threshold=0.0).fit(X, y)
     fitted.decision_function(X)
+    sl.AUCClassifier("sigmoid", "mlp", threshold=0.0, epochs=1, hidden_units=5).fit(X, y).decision_function(X)
     selection.AUCClassifierCV([("linear", sl.AUCClassifier())], cv=2).fit(X, y)
     assert len(seen) > 5
     assert set(seen) == {1}

@@ -21,6 +21,17 @@ _NEW, _OLD = ".new", ".old"
 _HOUR = 3600
 
 
+def real(path: Path) -> Path:
+    """Return where a path leads, its links followed; links that lead in circles are no error, unlike in ``resolve``.
+
+    Examples
+    --------
+    >>> real(Path("/no/such/../file"))
+    PosixPath('/no/file')
+    """
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside the target, and rename it to the target once everything is written.
@@ -49,7 +60,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             yield temporary
             _pour(temporary, path, _stream_of(status))
         return
-    path = path.resolve()
+    path = real(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{secrets.token_hex(6)}{path.suffix}")  # Matplotlib reads the format from the suffix
     try:
@@ -59,8 +70,17 @@ def whole_file(path: Path) -> Iterator[Path]:
         if status is not None:
             temporary.chmod(stat.S_IMODE(status.st_mode))
         temporary.replace(path)
+    except OSError as error:
+        _name(error, path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _name(error: OSError, path: Path) -> None:
+    """Let an error say what was written: that of a full disk names no file."""
+    if error.filename is None and error.errno is not None:
+        error.filename = str(path)
 
 
 def _stream_of(status: os.stat_result) -> int | None:
@@ -114,7 +134,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     ...     [path.name for path in Path(parent).iterdir()]
     ['model']
     """
-    folder = folder.resolve()
+    folder = real(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.parent):  # so that no new folder is taken for one that was left
         _recover(folder)
@@ -126,6 +146,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             new.chmod(stat.S_IMODE(folder.stat().st_mode))
         _put(new, folder)
+    except OSError as error:
+        _name(error, folder)
+        raise
     finally:
         shutil.rmtree(new, ignore_errors=True)  # incomplete, or by now the old folder
         _unlock(in_use)
@@ -143,7 +166,7 @@ def present(folder: Path) -> Path:
     """
     if folder.exists():
         return folder
-    left = _left_beside(folder.resolve(), _OLD)
+    left = _left_beside(real(folder), _OLD)
     return folder if folder.exists() or not left else left[-1]
 
 

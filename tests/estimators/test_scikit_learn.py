@@ -4,6 +4,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from symloss import list_losses
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, credibility, selection
 
 POOL = [
@@ -50,6 +51,18 @@ NETWORKS = [BERClassifier(model="mlp", **QUICK), AUCClassifier(model="mlp", **QU
 
 @parametrize_with_checks([*ESTIMATORS, *NETWORKS])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# The zero-one loss has no gradient to learn from.
+EVERY_LOSS = [
+    kind(name, threshold=0.0) for name in list_losses() if name != "zero_one" for kind in (BERClassifier, AUCClassifier)
+]
+
+
+@pytest.mark.slow
+@parametrize_with_checks(EVERY_LOSS)
+def test_scikit_learn_checks_of_every_loss(estimator, check):
     check(estimator)
 
 

@@ -243,6 +243,8 @@ def test_progress_reaches_the_estimator(frame):
         (["--label", "churn", "--risk", "f1"], "the risk must be auc or ber, got 'f1'"),
         (["--label", "churn", "--objective", "f1"], "the risk must be auc or ber, got 'f1'"),  # its old name
         (["--label", "churn", "--positive", "maybe"], "no label 'maybe' to be positive: the labels are 'no' and 'yes'"),
+        (["--label", "churn", "--positive", "YES"], "the labels are 'no' and 'yes'; did you mean --positive yes?"),
+        (["--label", "churn", "--positive", "yess"], "did you mean --positive yes?"),
         (["--label", "churn", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
         (["--label", "churn", "--drop", "churn"], "must be different columns"),
         (["--label", "churn", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),

@@ -6,6 +6,7 @@ import io
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -17,6 +18,8 @@ from symloss import __version__
 from symloss.naming import as_options
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
+
+_LONGEST = 2000  # characters of an error
 
 
 @contextmanager
@@ -32,6 +35,22 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """Show warnings that are meant for users in one line each, without the place in the code."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def in_one_line(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, UserWarning):
+                print("symloss: warning:", " ".join(str(message).split()), file=sys.stderr)
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = in_one_line
+        yield
+
+
 class _OneLineErrors(TyperGroup):
     """A group of commands that reports bad input in one line on standard error, and ends with exit code 2."""
 
@@ -40,7 +59,7 @@ class _OneLineErrors(TyperGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # some terminals cannot print η and ✓
         try:
-            with _terminable(), as_options():
+            with _terminable(), _one_line_warnings(), as_options():
                 code = super().main(*args, **kwargs)
         except _UsageError as error:
             self._fail(error.format_message())  # type: ignore[attr-defined]
@@ -52,7 +71,9 @@ class _OneLineErrors(TyperGroup):
 
     @staticmethod
     def _fail(message: str) -> None:
-        print("symloss: error:", " ".join(message.split()), file=sys.stderr)
+        line = " ".join(message.split())
+        shown = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."  # it may hold a value of megabytes
+        print("symloss: error:", shown, file=sys.stderr)
         sys.exit(2)
 
 

@@ -74,7 +74,7 @@ def code_of(losses: list[str]) -> Iterator[None]:
         yield
     except OSError:  # a file cannot be written
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         own = [name for name in losses if name not in list_losses()]
         if not own:
             raise

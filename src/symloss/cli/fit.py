@@ -97,7 +97,8 @@ def fit(
         return
     print_summary(fitted, new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
-    print(f"to look at: {out / 'report.html'}")
+    if out / "report.html" in written:
+        print(f"to look at: {out / 'report.html'}")
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
@@ -133,6 +134,7 @@ def predict(
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
+    from symloss.files import real
     from symloss.tabular import load
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.predicting import predict_file, scores_of_file
@@ -141,7 +143,7 @@ def predict(
 
     asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)
     asked.check()
-    if out is not None and out.resolve() == data.resolve():
+    if out is not None and real(out) == real(data):
         raise ValueError(f"--out {out} is the data; it is not overwritten")
     keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
     fitted = load(model)

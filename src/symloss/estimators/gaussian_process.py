@@ -19,6 +19,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 from symloss.estimators.kernel import draw_landmarks, draw_rows
 from symloss.estimators.modules import LaplaceKernels, StandardizedNetworks
+from symloss.estimators.row_products import rows_times_vector
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
@@ -47,8 +48,8 @@ class GaussianProcessScores(NamedTuple):
 
     @one_thread()
     def scores(self, X: Array) -> Array:
-        """Return one score per row of X."""
-        parts = [self._kernel(X[rows]) @ self.dual for rows in blocks(len(X), len(self.landmarks))]
+        """Return one score per row of X, which does not depend on the other rows."""
+        parts = [rows_times_vector(self._kernel(X[rows]), self.dual) for rows in blocks(len(X), len(self.landmarks))]
         return np.concatenate(parts)
 
     def _kernel(self, X: Array) -> Array:

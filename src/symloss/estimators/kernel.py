@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics.pairwise import rbf_kernel
 from torch import nn
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count
 from symloss.estimators.linear import check_alpha, minimize_risk
 from symloss.estimators.modules import GaussianKernels, StandardizedNetworks
+from symloss.estimators.row_products import rows_times_matrix, rows_times_vector
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
@@ -41,12 +41,19 @@ class KernelScores(NamedTuple):
 
     @one_thread()
     def scores(self, X: Array) -> Array:
-        """Return one score per row of X."""
-        parts = [self._block(X[rows]) for rows in blocks(len(X), len(self.landmarks))]
+        """Return one score per row of X, which does not depend on the other rows."""
+        columns = np.ascontiguousarray(self.landmarks.T)
+        parts = [self._block(X[rows], columns) for rows in blocks(len(X), len(self.landmarks))]
         return np.concatenate(parts) + self.intercept
 
-    def _block(self, X: Array) -> Array:
-        return np.asarray(rbf_kernel(self.standard.transform(X), self.landmarks, self.gamma) @ self.dual)
+    def _block(self, X: Array, columns: Array) -> Array:
+        points = np.ascontiguousarray(self.standard.transform(X))
+        squares = rows_times_matrix(points, -2 * columns)  # of the distances, in one array
+        squares += np.einsum("ij,ij->i", points, points)[:, None]
+        squares += np.einsum("ij,ij->j", columns, columns)
+        np.maximum(squares, 0.0, out=squares)
+        squares *= -self.gamma
+        return rows_times_vector(np.exp(squares, out=squares), self.dual)
 
 
 class KernelFeatures:

@@ -16,6 +16,7 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_above_zero
 from symloss.estimators.modules import Linear
 from symloss.estimators.rounding import Rounded, roundings
+from symloss.estimators.row_products import rows_times_vector
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.functional import auc_risk, ber_risk
 from symloss.threads import one_thread
@@ -57,12 +58,13 @@ class LinearScores(NamedTuple):
 
     @one_thread()
     def scores(self, X: Any) -> Array:
-        """Return one score per row of X."""
-        if self.origin is None:
-            return np.asarray(X @ self.coef + self.intercept)
+        """Return one score per row of X, which does not depend on the other rows."""
         if not isinstance(X, np.ndarray):  # subtracting the origin would make a sparse matrix dense
-            return np.asarray(X @ self.coef - self.origin @ self.coef + self.intercept)
-        parts = [(X[rows] - self.origin) @ self.coef for rows in blocks(*X.shape)]
+            intercept = self.intercept if self.origin is None else self.intercept - self.origin @ self.coef
+            return np.asarray(X @ self.coef + intercept)
+        if self.origin is None:
+            return rows_times_vector(X, self.coef) + self.intercept
+        parts = [rows_times_vector(X[rows] - self.origin, self.coef) for rows in blocks(*X.shape)]
         return np.concatenate(parts) + self.intercept
 
 

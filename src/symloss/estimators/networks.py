@@ -19,7 +19,8 @@ from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_above_zero, check_count
 from symloss.estimators.folds import hold_out
 from symloss.estimators.modules import StandardizedNetworks
-from symloss.estimators.standardization import Standardization
+from symloss.estimators.row_products import rows_times_matrix, rows_times_vector
+from symloss.estimators.standardization import Standardization, blocks
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.losses import Loss
 from symloss.metrics import auc
@@ -70,11 +71,14 @@ class NetworkScores(NamedTuple):
 
     @torch.no_grad()
     def scores(self, X: Array) -> Array:
-        """Return one score per row of X, which does not depend on the other rows.
+        """Return one score per row of X.
 
-        Products of matrices round differently if their shapes differ. So all blocks of rows have the same size, and
-        the last one is filled up with zeros. Perceptrons score in float64.
+        That of perceptrons on a CPU, which score in float64, does not depend on the other rows. Products of matrices
+        round differently if their shapes differ. So all blocks of rows for other networks have the same size, and the
+        last one is filled up with zeros; where a row stands in its block may still change the last digit.
         """
+        if isinstance(self.networks, PerceptronStack) and self.networks.rows.device.type == "cpu":
+            return self._scores_of_perceptrons(self.networks, X)
         networks, dtype = self.networks, torch.float32
         device = next(networks.parameters()).device
         size = _BLOCK if device.type == "cpu" else _BLOCK_ELSEWHERE
@@ -86,9 +90,21 @@ class NetworkScores(NamedTuple):
                 rows = self.standard.transform(X[start : start + size])
                 block = torch.zeros(size, X.shape[1], dtype=dtype)
                 block[: len(rows)] = torch.from_numpy(rows)
-                found = networks(block.to(device))[:, : len(rows)].cpu().double().mean(0)
-                scores[start : start + size] = found.numpy()
+                found = networks(block.to(device)).cpu().double().mean(0)  # a mean of fewer columns rounds otherwise
+                scores[start : start + size] = found.numpy()[: len(rows)]
         return scores
+
+    @one_thread()
+    def _scores_of_perceptrons(self, networks: PerceptronStack, X: Array) -> Array:
+        """Return the mean scores: the perceptrons side by side are one, with the mean of their last layers."""
+        hidden, output, bias = (part.double().numpy() for part in networks.layers)
+        weights, biases = np.concatenate(hidden[:, :-1], axis=1), hidden[:, -1].ravel()
+        scores = np.empty(len(X))
+        for rows in blocks(len(X), weights.shape[1]):
+            units = rows_times_matrix(self.standard.transform(X[rows]), weights)
+            units += biases
+            scores[rows] = rows_times_vector(np.maximum(units, 0.0, out=units), output.ravel())
+        return scores / len(networks) + float(bias.mean())
 
 
 class Schedule(NamedTuple):

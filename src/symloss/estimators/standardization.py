@@ -38,7 +38,8 @@ class Standardization(NamedTuple):
             mean = np.asarray(X.T @ share)
             low, high = X.min(0), X.max(0)
             # Divided by this unit, squares neither overflow nor underflow.
-            unit = np.where(high > low, np.maximum(np.abs(low), np.abs(high)), 1.0)
+            unit = np.maximum(np.abs(low), np.abs(high))
+            unit[unit == 0] = 1.0
             parts = [share[rows] @ ((X[rows] - mean) / unit) ** 2 for rows in blocks(*X.shape)]
             return cls(np.where(low == high, low, mean), np.where(low == high, 1.0, unit * np.sqrt(np.sum(parts, 0))))
         mean, variance = mean_variance_axis(X, 0, weights=weight)

@@ -361,7 +361,7 @@ def _result(content: Any) -> Result:
     if not isinstance(content, dict) or "format" not in content:
         raise ValueError("it is not a result of symloss (it has no format)")
     if content["format"] != FORMAT:
-        raise ValueError(f"its format is {content['format']!r}; this symloss reads {FORMAT}")
+        raise ValueError(f"its format is {content['format']!r:.80}; this symloss reads {FORMAT}")
     names = ({key.name for key in fields(Result)} - {"errors", "further"}) | {"further_scores", "further_curves"}
     if missing := sorted(names - content.keys() - _OPTIONAL):
         raise ValueError(f"it lacks {', '.join(missing)}")

@@ -214,7 +214,6 @@ def run(
     wanted = [label(loss) for loss in losses]
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"losses must be different, got {', '.join(wanted)}")
-    folder.mkdir(parents=True, exist_ok=True)
     tasks = []
     for configuration in configurations:
         try:
@@ -234,6 +233,7 @@ def run(
     tasks.sort(key=lambda task: -_effort(task.configuration))
     if tasks:
         check_images(tasks[0])
+        folder.mkdir(parents=True, exist_ok=True)  # if it cannot be written, this is said before the work
     sources: dict[str, str] = {}
     work = partial(run_task, progress=progress) if progress else run_task
     for k, result in completed(work, [(task,) for task in tasks], jobs if device == "cpu" else 1):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
+from symloss.files import real
 from symloss.paper.compare import Cell, compare
 from symloss.paper.images import FURTHER_WAYS
 from symloss.paper.results import PUBLISHED, DamagedResult, Result, read_results
@@ -65,7 +66,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     >>> run.published[0].scores, run.provenance["trials"]
     ((90.0, 91.0), ['2'])
     """
-    paths = list(dict.fromkeys(folder.resolve() for folder in folders))
+    paths = list(dict.fromkeys(map(real, folders)))
     if not paths:
         raise ValueError("a report needs at least one folder of results, got none")
     runs, numbers = [], count()

@@ -274,7 +274,7 @@ def _find_separator(name: str, text: str) -> tuple[str, list[str]]:
 
 def _refuse_spaces(name: str, text: str) -> None:
     counts = Counter(len(line.split()) for line in text.splitlines()[:_LINES] if line.strip())
-    count, times = counts.most_common(1)[0]
+    count, times = counts.most_common(1)[0] if counts else (0, 0)
     if count > 1 and times > 1 and len(counts) == 1:
         raise ValueError(
             f"{name} has no comma, semicolon, tab or pipe between its values, and {count} words in each line: "

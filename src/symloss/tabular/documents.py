@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from symloss.estimators.encoding import as_text
 from symloss.estimators.model_files import add_files
-from symloss.files import whole_folder
+from symloss.files import real, whole_folder
 from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import column_importance
@@ -51,11 +51,9 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     troubles = []
     for name, make in documents.items():
         try:
-            content = make()
-        except Exception as error:  # whatever it is, the other files can be written
+            add_files(folder, {name: make()})
+        except Exception as error:  # whatever it is, the model is there
             troubles.append(f"the model is saved, but {name} could not be made: {type(error).__name__}: {error}")
-        else:
-            add_files(folder, {name: content})
     return troubles
 
 
@@ -120,7 +118,7 @@ def check_data_apart(data: Path, folder: Path) -> None:
     Traceback (most recent call last):
     ValueError: ...labels.csv, the data, is in audit, the folder to write: it is not overwritten
     """
-    if folder.resolve() in data.resolve().parents:
+    if real(folder) in real(data).parents:
         raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
 
 

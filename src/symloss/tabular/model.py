@@ -305,7 +305,8 @@ class TableModel:
         return pd.DataFrame(values, columns=self.encoding.features)
 
     def _scores(self, values: Array) -> Array:
-        return np.asarray(self.estimator.decision_function(self._features(values)))
+        with np.errstate(over="ignore", invalid="ignore"):  # a value of 1e300 may have an infinite score
+            return np.asarray(self.estimator.decision_function(self._features(values)))
 
     def _probabilities(self, scores: Array) -> Array | None:
         if self.probability_of is None:

@@ -20,7 +20,7 @@ from symloss.tabular.dialect import (
 from symloss.tabular.excel import read_excel
 from symloss.tabular.numerals import read_numerals
 from symloss.tabular.parquet import parquet_chunks, read_parquet
-from symloss.tabular.rows import check_rows, open_quote
+from symloss.tabular.rows import check_rows, first_row_is_longer, open_quote
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
     options = options.checked()
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
+        _check_sheet(source, options)
         if source.kind == "CSV":
             found = _read_text(source, text, options)
         elif source.kind == "Parquet":
@@ -145,6 +146,7 @@ def read_chunks_beside(
     options, notes = options.checked(), [] if notes is None else notes
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
+        _check_sheet(source, options)
         notes += [*source.notes, *_idle(source, options)]
         if source.kind == "CSV":
             chunks = _text_chunks(source, rows, text, kept, options, notes)
@@ -175,7 +177,7 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     codes = [name for name in dialect.codes if name not in text]
     with source.open() as stream, _refused(source, dialect):
         frame = pd.read_csv(stream, **_arguments(dialect, [*text, *codes]))
-    if _may_be_short(frame):
+    if _may_be_short(frame) or first_row_is_longer(source, dialect):
         check_rows(source, dialect)
     frame, notes = _without_empty(frame, dialect.names)
     notes = [dialect.note, *dialect.notes, *notes]
@@ -197,7 +199,7 @@ def _text_chunks(
     dialect = find_dialect(source, options)
     notes += [dialect.note, *dialect.notes]
     _check_names(dialect.names, source)
-    checked = False
+    checked, start = False, True
     with ExitStack() as stack:
         stream = stack.enter_context(source.open())
         with _refused(source, dialect):
@@ -209,9 +211,10 @@ def _text_chunks(
             with _refused(source, dialect):
                 if (chunk := next(chunks, None)) is None:
                     return
-            if not checked and _may_be_short(chunk):
+            if not checked and (_may_be_short(chunk) or (start and first_row_is_longer(source, dialect))):
                 check_rows(source, dialect)
                 checked = True
+            start = False
             beside = next(written) if kept else chunk[[]]
             frame, more = _without_empty(chunk, dialect.names)
             more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
@@ -240,8 +243,9 @@ def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
 
 def _only_written(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
     """Return arguments that read these columns alone, in which only blank cells are missing: NA may be a country."""
-    further = {"usecols": lambda name: name in names, "keep_default_na": False, "na_values": [""]}
-    return _arguments(dialect, names) | further
+    arguments = _arguments(dialect, names)
+    places = [k for k, name in enumerate(arguments["names"]) if name in names]  # rows may have more values than names
+    return arguments | {"usecols": places, "keep_default_na": False, "na_values": [""]}
 
 
 @contextmanager
@@ -289,10 +293,15 @@ def _check_names(names: Sequence[str], source: Source) -> None:
 
 def _idle(source: Source, options: ReadOptions) -> list[str]:
     """Return notes on options that were told but do not matter to a file of this kind."""
-    others = ("sheet",) if source.kind == "CSV" else ("sep", "decimal", "encoding")
-    others = ("sheet", *others) if source.kind == "Parquet" else others
+    others = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
     return [
         f"{named(name)} has no meaning for a {source.kind} file"
         for name in others
         if getattr(options, name) is not None
     ]
+
+
+def _check_sheet(source: Source, options: ReadOptions) -> None:
+    """Raise ValueError if a sheet is asked of a file without sheets: it may be another file than was meant."""
+    if options.sheet is not None and source.kind != "Excel":
+        raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")

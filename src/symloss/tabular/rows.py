@@ -36,6 +36,13 @@ def check_rows(source: Source, dialect: Dialect, longer: bool = False) -> None:
                 )
 
 
+def first_row_is_longer(source: Source, dialect: Dialect) -> bool:
+    """Return whether the first row has more values than there are names: pandas passes over them if they say NA."""
+    with source.open() as stream, io.TextIOWrapper(stream, dialect.encoding, newline="") as lines:
+        rows = islice(records(lines, dialect.sep), dialect.skip + 1, dialect.skip + 2)
+        return any(len(row) > len(dialect.names) for _, row in rows)
+
+
 def open_quote(source: Source, dialect: Dialect) -> int:
     """Return the line of the last row, in which the quote opens that is never closed."""
     line = 1

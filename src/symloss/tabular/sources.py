@@ -97,6 +97,8 @@ def open_source(path: str | Path | Source) -> Iterator[Source]:
         raise ValueError(f"no such file: {path}")
     if path.is_dir():
         raise ValueError(f"{path} is a folder")
+    if path.is_char_device() or path.is_block_device():  # it may have no end
+        raise ValueError(f"{path} is a device; expected a file, a pipe, or - for the standard input")
     with ExitStack() as stack:
         name, where = "standard input" if standard_input else str(path), path
         if standard_input or not path.is_file():  # a pipe can be read only once
@@ -198,6 +200,8 @@ def _kind_of_zip(path: Path, name: str) -> str:
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         members = _members(archive)
+        if any(member.flag_bits & 1 for member in members):
+            raise ValueError(f"{name} is protected by a password: unpack it first")
         if "xl/workbook.xml" in names:
             return "Excel"
         if "xl/workbook.bin" in names or ("mimetype" in names and b"opendocument" in _start(archive, "mimetype")):
@@ -207,6 +211,4 @@ def _kind_of_zip(path: Path, name: str) -> str:
         raise ValueError(
             f"{name} holds {len(members)} files{f' ({shown})' if members else ''}, and must hold exactly one: unpack it"
         )
-    if members[0].flag_bits & 1:
-        raise ValueError(f"{name} is protected by a password: unpack it first")
     return ""

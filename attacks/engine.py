@@ -1,0 +1,179 @@
+"""All-pairs risks and their gradients against every pair in float64: far scores, ties, weights, dtypes, threads.
+
+``python -m attacks.engine --cases 2000`` runs so many cases, ``--seed`` others, and ``--only`` repeats one.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import torch
+from attacks.tally import attack
+
+import symloss as sl
+
+SIZES = [1.0, 1.0, 30.0, 1e4, 1e8, 1e15, 1e25, 1e37, 3e38]
+COUNTS = [1, 2, 3, 7, 60, 90, 300, 700]
+KINDS = [
+    "normal",
+    "ties",
+    "all equal",
+    "one outlier",
+    "two clusters",
+    "separated",
+    "wrong way round",
+    "tiny",
+    "all over",
+]
+LOSSES = [*(sl.get_loss(name) for name in sl.list_losses()), sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=2, r=1e4)]
+UNIT_RANGE = {"zero_one", "ramp", "sigmoid", "savage"}
+_TOLERANCE = {torch.float32: 3e-6, torch.float64: 1e-8}  # of the largest part, in multiples of which each part may err
+
+
+def scores(kind: str, n: int, m: int, size: float, dtype: torch.dtype, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return scores of positives and negatives of one kind, at most ``size`` from zero."""
+    generator = torch.Generator().manual_seed(seed)
+    pos, neg = (torch.randn(count, generator=generator, dtype=torch.float64).clamp(-3, 3) for count in (n, m))
+    if kind == "ties":
+        pos, neg = pos.round(), neg.round()
+    elif kind == "all equal":
+        pos, neg = torch.ones_like(pos), torch.ones_like(neg)
+    elif kind == "one outlier":
+        pos[0], neg[-1] = -size, size
+        return pos.to(dtype), neg.to(dtype)
+    elif kind == "two clusters":
+        pos[: n // 2 + 1] += size / 4
+        neg[: m // 3] += size / 4
+        return pos.to(dtype), neg.to(dtype)
+    elif kind == "separated":
+        pos, neg = pos.abs() + 2, -neg.abs() - 2
+    elif kind == "wrong way round":
+        pos, neg = -pos.abs() - 2, neg.abs() + 2
+    elif kind == "tiny":
+        return (pos / size).to(dtype), (neg / size).to(dtype)
+    return (pos * (size / 6)).to(dtype), (neg * (size / 6)).to(dtype)
+
+
+def exact(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
+    """Return the risk and its two gradients from every pair, in float64 and with analytic slopes."""
+    z = pos.double()[:, None] - neg.double()
+    shares = v.double()[:, None] * w.double() / (v.double().sum() * w.double().sum())
+    slopes = torch.where(shares > 0, shares * loss.derivative(z), 0.0)
+    values = torch.where(shares > 0, shares * loss(z), 0.0)
+    return (
+        values.sum(),
+        slopes.sum(1),
+        -slopes.sum(0),
+        (values.abs().sum(), slopes.abs().sum(1).max(), slopes.abs().sum(0).max()),
+    )
+
+
+def by_pairs(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
+    """Return what ``pairwise_risk`` says."""
+    value = sl.pairwise_risk(pos, neg, loss, v, w, method=method)
+    return value.detach(), *torch.autograd.grad(value, (pos, neg))
+
+
+def by_module(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
+    """Return what ``AUCLoss`` says; the method is its own choice."""
+    target = torch.cat([torch.ones(len(pos)), torch.zeros(len(neg))])
+    weight = None if v is None else torch.cat([v, w])
+    value = sl.AUCLoss(loss)(torch.cat([pos, neg]), target, weight)
+    return value.detach(), *torch.autograd.grad(value, (pos, neg))
+
+
+def exact_ber(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
+    """Return the balanced risk and its gradients."""
+    shares = v.double() / v.double().sum() / 2, w.double() / w.double().sum() / 2
+    values = torch.cat([shares[0] * loss(pos.double()), shares[1] * loss(-neg.double())])
+    slopes = shares[0] * loss.derivative(pos.double()), -shares[1] * loss.derivative(-neg.double())
+    return values.sum(), *slopes, (values.abs().sum(), slopes[0].abs().max(), slopes[1].abs().max())
+
+
+def by_ber(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
+    """Return what ``BERLoss`` says."""
+    target = torch.cat([torch.ones(len(pos)), torch.zeros(len(neg))])
+    value = sl.BERLoss(loss)(torch.cat([pos, neg]), target, None if v is None else torch.cat([v, w]))
+    return value.detach(), *torch.autograd.grad(value, (pos, neg))
+
+
+def differs(found, expected, dtype, scales, may_overflow) -> str | None:  # type: ignore[no-untyped-def]
+    """Return which part is off by more than rounding of its largest terms."""
+    names = ("value", "gradient of positives", "gradient of negatives")
+    for name, part, right, scale in zip(names, found, expected, scales, strict=True):
+        right, part = right.to(dtype).double().reshape(-1), part.double().reshape(-1)
+        off = torch.where(part == right, 0.0, (part - right).abs()).nan_to_num(math.inf)
+        off[right.isnan() | (right.abs() > 0.999 * torch.finfo(dtype).max)] = 0.0
+        if may_overflow:
+            off[part.isinf()] = 0.0
+        limit = _TOLERANCE[dtype] * float(scale) + (1e-37 if dtype == torch.float32 else 1e-300)
+        worst = int(off.argmax())
+        if off[worst] > limit:
+            return f"{name} is {part[worst]:.17g}, not {right[worst]:.17g} (limit {limit:.3g})"
+    return None
+
+
+def case(generator: random.Random) -> tuple[str, str | None]:
+    """Compare one draw of scores, weights and loss by one of the ways to compute its risk."""
+    loss, kind, dtype = (
+        generator.choice(LOSSES),
+        generator.choice(KINDS),
+        generator.choice([torch.float32, torch.float64]),
+    )
+    n, m, size, seed = (
+        generator.choice(COUNTS),
+        generator.choice(COUNTS),
+        generator.choice(SIZES),
+        generator.getrandbits(31),
+    )
+    way, method = generator.choice(
+        [(by_pairs, "auto"), (by_pairs, "structure"), (by_pairs, "tiles"), (by_module, "auto"), (by_ber, "")]
+    )
+    torch.set_num_threads(threads := generator.choice([1, 2]))
+    pos, neg = scores(kind, n, m, size, dtype, seed)
+    weights = generator.choice(["none", "random", "whole", "some are zero", "far apart"])
+    drawn = np.random.default_rng(seed)
+    v, w = (_weights(weights, count, drawn, dtype) for count in (n, m))
+    plain = [torch.ones(count, dtype=torch.float64) if given is None else given for count, given in ((n, v), (m, w))]
+    expected = (exact_ber if way is by_ber else exact)(pos, neg, loss, *plain)
+    what = (
+        f"{loss!r}, {kind}, n={n}, m={m}, size={size:g}, {dtype}, weights {weights}, seed={seed}, "
+        f"{way.__name__} {method}, {threads} threads"
+    )
+    pos.requires_grad_()
+    neg.requires_grad_()
+    try:
+        found = way(pos, neg, loss, v, w, method)
+    except Exception as error:  # any is a fault: all of this input is valid
+        return way.__name__, f"{what}: {type(error).__name__}: {error}"
+    # BERLoss computes in the dtype of its scores, as PyTorch's own losses do: what float32 cannot hold is infinite.
+    margins = torch.cat([pos, -neg]).detach()
+    overflow = way is by_ber and not (loss(margins).isfinite() & loss.derivative(margins).isfinite()).all()
+    wrong = _outside(loss, found[0].item()) or differs(found, expected[:3], dtype, expected[3], overflow)
+    return way.__name__, None if wrong is None else f"{what}: {wrong}"
+
+
+def _weights(kind: str, count: int, drawn: np.random.Generator, dtype: torch.dtype) -> torch.Tensor | None:
+    if kind == "none":
+        return None
+    numbers = {
+        "random": drawn.random(count) + 0.01,
+        "whole": drawn.integers(1, 4, count),
+        "some are zero": np.append(1, drawn.integers(0, 2, count - 1)),
+        "far apart": 10.0 ** drawn.uniform(-12, 12, count),
+    }[kind]
+    return torch.from_numpy(np.asarray(numbers, np.float64)).to(dtype)
+
+
+def _outside(loss: sl.Loss, risk: float) -> str | None:
+    """Return what is wrong if a risk is outside the range of its loss: that is a fault whatever else is right."""
+    if loss.name == "unhinged":
+        return None
+    inside = 0 <= risk <= (1 + 1e-6 if loss.name in UNIT_RANGE else math.inf)
+    return None if inside else f"a risk of {risk}, outside the range of the loss"
+
+
+if __name__ == "__main__":
+    attack("all-pairs risks and gradients", case, 2000)
