@@ -15,7 +15,8 @@ from symloss.estimators.family import Family, check_above_zero
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, family_of
 from symloss.estimators.serialization import _RECORDS, _fields
 
-FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5, "hidden_units": 3,
+FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5, "n_cells": 8,
+        "hidden_units": 3,
         "threshold": 0.0, "random_state": 0}  # fmt: skip
 OF_ALL_FAMILIES = {"loss", "prune", "alpha", "threshold", "cv", "warm_start", "random_state"}
 
@@ -41,6 +42,7 @@ def test_names_and_fields_in_files_do_not_change():
         "kernel": ("standard", "gamma", "landmarks", "dual", "intercept"),
         "gaussian_process": ("standard", "length", "landmarks", "dual"),
         "forest": ("forest",),
+        "cells": ("standard", "features", "sizes", "centers", "values"),
         "networks": ("networks", "standard"),
         "standard": ("mean", "scale"),
         "estimate": ("value", "low", "high", "level"),

@@ -109,17 +109,19 @@ def test_the_default_pool_holds_what_the_data_allows():
         return sorted({name.split(",")[0] for name, _ in default_candidates(BERClassifier, X)})
 
     X = np.zeros((300, 2))
-    every = ["Gaussian process", "boosting", "kernel", "linear", "trees"]
+    every = ["Gaussian process", "boosting", "cells", "linear", "random forest", "trees"]
     assert families(X) == families(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == every
-    assert families(sparse.csr_matrix(X)) == ["linear", "trees"]
+    assert families(sparse.csr_matrix(X)) == ["linear", "random forest", "trees"]
 
 
 def test_the_default_pool_of_many_points_has_larger_boosting_and_nothing_pruned():
     def names(n):
         return {name for name, _ in default_candidates(AUCClassifier, np.zeros((n, 1)))}
 
-    assert names(6000) - names(6001) == {name for name in names(6000) if "pruned" in name} != set()
-    assert names(50_001) - names(6000) == {"boosting, 300 trees"}
+    left_out = {name for name in names(6000) if "pruned" in name}
+    assert names(6000) - names(6001) == left_out | {"cells"} > {"cells"}
+    assert names(6001) - names(6000) == {"kernel", "trees, leaves of 100"}
+    assert names(50_001) - names(6001) == {"boosting, 300 trees"}
     assert names(50_001) >= set(FOR_MANY_POINTS)
 
 
@@ -372,3 +374,13 @@ def test_a_clone_calls_the_same_callback(noisy):
     cross_val_score(chosen, X[:200], y[:200], cv=2)
     assert bar.count == 2 * (2 + 1)
     assert clone(chosen).get_params()["callback"] == bar.update
+
+
+def test_pruned_candidates_count_four_times(noisy):
+    X, y = noisy[:2]
+    settings = {"model": "cells", "n_estimators": 10, "threshold": 0.0, "random_state": 0}
+    pool = [("all", AUCClassifier(**settings)), ("pruned", AUCClassifier(prune=1e-9, **settings))]
+    chosen = AUCClassifierCV(pool, random_state=0).fit(X, y)  # so small a share leaves out no label
+    np.testing.assert_allclose(chosen.cv_results_["weight"], [0.2, 0.8])
+    alone = AUCClassifierCV(pool, temperature=0, random_state=0).fit(X, y)
+    assert [member.name for member in alone.members_] == ["all"]
