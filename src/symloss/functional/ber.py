@@ -73,6 +73,8 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     tensor(0.2500)
     """
     scores, positive, weight, complete = problem
+    if complete and weight is None and rates is None and scores.ndim == 1 and not scores.is_cuda:
+        return _of_one_batch(scores, positive, loss)
     share, both = _shares_of_class(problem)
     if rates is not None:
         warn_if_missing(complete, "the risk of clean labels is taken to be zero, and has no gradient")
@@ -82,6 +84,14 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     if weight is not None:
         margins = _where_counted(margins, weight)
     return (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
+
+
+def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
+    """Return the risk of one batch of equal weights with both classes, in few steps."""
+    count = int(positive.sum())
+    sign = positive.to(scores.dtype).mul_(2).sub_(1)
+    share = torch.full_like(sign, 0.5 / (scores.shape[0] - count)).masked_fill_(positive, 0.5 / count)
+    return (loss(scores * sign) * share).sum()
 
 
 def _shares_of_class(problem: Problem) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from symloss.checking import as_real, check_both_weights
 from symloss.losses import Loss, LossLike, Slope, get_loss
 from symloss.pairwise.engine import batch_sums, pair_mean, point_mean
+from symloss.pairwise.quick import quick_pair_mean, quick_point_mean
 from symloss.tracing import eager
 
 _METHODS = ("auto", "structure", "tiles")
@@ -55,6 +56,10 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
+    if pos_weight is None and neg_weight is None and method == "auto":
+        quick = quick_pair_mean(pos, neg, get_loss(loss))
+        if quick is not None:
+            return quick
     return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
 
 
@@ -142,19 +147,21 @@ def _mean(
 def risk_of_points(
     scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None, reads: bool = True
 ) -> Tensor | None:
-    """Return the risk of points (N,) with labels without reading how many are positive, or None where that takes more.
+    """Return the risk of points (N,) with labels in a short way, or None where there is none.
 
-    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``. Unless ``reads``, no value at all is
-    read, where kernels know the formula of the loss.
+    A GPU does not read how many are positive, and unless ``reads``, no value at all, where kernels know the formula of
+    the loss. On a CPU, there must be few points. The input is checked as for ``risk_of_pairs``.
 
     Examples
     --------
     >>> import torch
-    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("sigmoid")) is None
-    True
+    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("zero_one"))
+    tensor(0.)
     """
-    if scores.device.type != "cuda" or scores.ndim != 1:
+    if scores.ndim != 1:
         return None
+    if scores.device.type != "cuda":
+        return quick_point_mean(scores, positive, loss) if weight is None else None
     share = None
     if weight is not None:
         of_pos, of_neg = _shares(weight * positive), _shares(weight * ~positive)

@@ -1,0 +1,88 @@
+"""The sums of one small problem on a CPU in as few steps as possible: a step takes longer than its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from torch import Tensor
+
+from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
+from symloss.pairwise.bounds import in_range
+from symloss.pairwise.counting import counted
+from symloss.pairwise.expansion import by_expansion
+from symloss.pairwise.few import LIMITS, by_signs, corner_tile, finite_margins, kinked_tile, mean_of
+from symloss.pairwise.moments import one_exponential, one_polynomial
+from symloss.pairwise.problem import Sums, in_one_block
+from symloss.pairwise.remembering import remembered
+
+Plan = Callable[[Tensor, Tensor], Sums | None]
+
+_FEW = 1 << 13  # pairs: up to this many, computing each one is the shortest way
+_MOST_SEARCHED = 1 << 11  # scores of both classes: more are ranked faster by one sort
+
+
+@remembered
+def plan_of(loss: Loss) -> Plan | None:
+    """Return how to compute the sums for scores (n,) and (m,) of equal weight, or None if there is no short way.
+
+    The plan returns None where other ways are faster, and where a score is not finite. It is for losses of symloss
+    only, which are what they declare and never change.
+    """
+    structure = loss.structure
+    if not type(loss).__module__.startswith("symloss.losses."):
+        return None
+    if isinstance(structure, Analytic):
+        return partial(_smooth, loss=loss, structure=structure)
+    if by_signs(structure):
+        squared = any(kink.power == 2 for kink in structure.kinks)
+        return partial(_squared if squared else _kinked, loss=loss, structure=structure)
+    if isinstance(structure, ExponentialDecay) or (isinstance(structure, Piecewise) and not structure.kinks):
+        return partial(_separable, loss=loss, structure=structure)
+    return None
+
+
+def _smooth(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> Sums | None:
+    pairs = pos.shape[0] * neg.shape[0]
+    if pairs > _FEW:
+        found = by_expansion(pos, neg, loss, structure)
+        if found is not None or pairs > LIMITS["cpu"].smooth:
+            return found
+    return _every_pair(pos, neg, loss)
+
+
+def _kinked(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums | None:
+    found = None
+    if pos.shape[0] * neg.shape[0] <= _FEW:
+        alone = len(structure.kinks) == 1 and structure.kinks[0].power == 1 and not any(structure.coefficients)
+        found = corner_tile(pos, neg, structure.kinks[0]) if alone else kinked_tile(pos, neg, loss, structure)
+    if found is not None or pos.shape[0] + neg.shape[0] > _MOST_SEARCHED:
+        return found
+    found = counted(pos, neg, structure)
+    return None if found is None else (in_range(found[0], loss), found[1], found[2])
+
+
+def _squared(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums | None:
+    return kinked_tile(pos, neg, loss, structure) if pos.shape[0] * neg.shape[0] <= LIMITS["cpu"].kinked else None
+
+
+def _separable(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise | ExponentialDecay) -> Sums | None:
+    if not (pos.shape[0] and neg.shape[0] and in_one_block(pos, neg)):
+        return None
+    linear = isinstance(structure, Piecewise) and not any(structure.coefficients[2:])
+    if not linear and pos.shape[0] * neg.shape[0] <= _FEW:
+        return _every_pair(pos, neg, loss)
+    if isinstance(structure, Piecewise):
+        found = one_polynomial(pos, neg, structure.coefficients)
+    else:
+        found = one_exponential(pos, neg, structure.rate, structure.scale)
+    return None if found is None else (in_range(found[0], loss), found[1], found[2])
+
+
+def _every_pair(pos: Tensor, neg: Tensor, loss: Loss) -> Sums | None:
+    z = finite_margins(pos, neg)
+    if z is None:
+        return None
+    values, slopes = loss.value_and_slope(z)
+    slopes = slopes.mul_(1 / z.numel())
+    return mean_of(values), slopes.sum(1), slopes.sum(0).neg_()
