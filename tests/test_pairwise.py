@@ -288,10 +288,23 @@ def test_what_is_not_finite_spreads_as_in_the_matrix(loss, special, sides):
     if sides != "pos":
         neg[0, 7] = special
     leaves = [pos.clone().requires_grad_(), neg.clone().requires_grad_()]
-    value = sl.pairwise_risk(*leaves, loss, method="structure")
+    value = sl.pairwise_risk(*leaves, loss, method="structure", validate=False)
     gradients = torch.autograd.grad(value.sum(), leaves)
     for found, exact in zip((value, *gradients), matrix(pos, neg, loss), strict=True):
         torch.testing.assert_close(found, exact, rtol=1e-11, atol=1e-13, equal_nan=True)
+
+
+@pytest.mark.parametrize("b", [10, 200])
+def test_slopes_toward_both_infinities_cancel_in_float64(b):
+    loss = sl.BarrierHinge(b=b, r=1)
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        pos, neg = torch.randn(50, generator=generator), torch.randn(40, generator=generator)
+        pos[:2], neg[:4] = torch.tensor([math.inf, -math.inf]), torch.tensor([math.inf, -math.inf, math.inf, -math.inf])
+        leaves = [pos.clone().requires_grad_(), neg.clone().requires_grad_()]
+        value = sl.pairwise_risk(*leaves, loss, method="structure", validate=False)
+        for found, exact in zip(torch.autograd.grad(value, leaves), matrix(pos, neg, loss)[1:], strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=2e-7, atol=1e-9, equal_nan=True)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e8])
@@ -457,11 +470,27 @@ def test_degenerate_sizes(name):
     torch.testing.assert_close(one, sl.get_loss(name)(torch.zeros(())))
 
 
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+def test_scores_that_are_not_finite_are_refused(method):
+    neg = torch.tensor([0.0, 1.0])
+    for special in (math.nan, math.inf, -math.inf):
+        for n in (3, 100, 400):
+            scores = torch.zeros(n)
+            scores[2] = special
+            for name in ("hinge", "sigmoid", "squared", "exponential", "squared_hinge"):
+                with pytest.raises(ValueError, match=rf"^pos must be finite, got {special:g} at position 2;"):
+                    sl.pairwise_risk(scores, neg, name, method=method)
+                with pytest.raises(ValueError, match=rf"^neg must be finite, got {special:g} at position 2;"):
+                    sl.pairwise_risk(neg, scores, name, method=method)
+    with pytest.raises(ValueError, match=r"at position \(1, 0\) and 2 more that are not"):
+        sl.pairwise_derivatives(torch.tensor([[0.0, 1.0], [math.nan, math.inf], [math.inf, 0.0]]), neg)
+
+
 def test_nan_and_infinity_as_the_matrix():
     neg = torch.tensor([0.0, 1.0])
-    assert sl.pairwise_risk(torch.tensor([math.nan, 1.0]), neg, "hinge").isnan()
-    assert sl.pairwise_risk(torch.tensor([math.inf, 1.0]), neg, "hinge").isfinite()
-    assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge").item() == math.inf
+    assert sl.pairwise_risk(torch.tensor([math.nan, 1.0]), neg, "hinge", validate=False).isnan()
+    assert sl.pairwise_risk(torch.tensor([math.inf, 1.0]), neg, "hinge", validate=False).isfinite()
+    assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge", validate=False).item() == math.inf
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
@@ -557,8 +586,9 @@ def test_scores_beyond_the_reach_of_integers():
 def test_infinite_scores_beside_others_that_do_not_count():
     pos, w = torch.tensor([-1e4, math.inf, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 1.0])
     neg = torch.tensor([0.0, 0.5])
-    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles")
-    torch.testing.assert_close(sl.pairwise_risk(pos, neg, "exponential", w, method="structure"), expected)
+    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles", validate=False)
+    found = sl.pairwise_risk(pos, neg, "exponential", w, method="structure", validate=False)
+    torch.testing.assert_close(found, expected)
 
 
 def test_exponentials_that_overflow_for_some():

@@ -40,7 +40,7 @@ def ber_risk(
         Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
         are given, the result estimates the risk on clean labels; see ``BERLoss``.
     validate : bool
-        Whether to check the values of labels and weights; see ``BERLoss``.
+        Whether to check the values of scores, labels and weights; see ``BERLoss``.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def ber_risk(
 
     Notes
     -----
-    Under ``torch.compile`` and ``vmap``, labels cannot be read and are not checked: 1 is positive, all else negative.
+    Under ``torch.compile`` and ``vmap``, values cannot be read: the risk is NaN if labels, weights or scores are wrong.
 
     Examples
     --------

@@ -5,6 +5,8 @@ NumPy does it, whose steps take half the time of those of PyTorch.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -29,10 +31,11 @@ def counted(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums | None:
     if not (n and m):
         return None
     s_sorted, t_sorted = np.sort(s), np.sort(t)
-    low, high = min(s_sorted.item(0), t_sorted.item(0)), max(s_sorted.item(-1), t_sorted.item(-1))
-    center = 0.5 * s_sorted.item(n // 2) + 0.5 * t_sorted.item(m // 2)
-    if not high - low <= _WIDE * max(1.0, *(abs(kink.where) for kink in structure.kinks)):  # also if one is not finite
+    ends = s_sorted.item(0), t_sorted.item(0), s_sorted.item(-1), t_sorted.item(-1)  # NaN is sorted to the end
+    widest = _WIDE * max(1.0, *(abs(kink.where) for kink in structure.kinks))
+    if not (math.isfinite(sum(ends)) and max(ends) - min(ends) <= widest):
         return None
+    center = 0.5 * s_sorted.item(n // 2) + 0.5 * t_sorted.item(m // 2)
     intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
     of_pos, of_neg = np.full(n, 2.0 * m * slope), np.full(m, -2.0 * n * slope)
     value = 0.0

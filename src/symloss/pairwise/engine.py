@@ -54,8 +54,11 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Return the sums where some scores are NaN or infinite.
 
     The finite scores of both classes are paired as usual. All scores of a class that are NaN become one point with
-    their total weight, and so do those at each infinity. These points are paired with the other class by tiles.
+    their total weight, and so do those at each infinity. These points are paired with the other class by tiles. All is
+    added up in float64, since slopes toward both infinities may cancel.
     """
+    dtype = pos.dtype
+    pos, neg = (Side(side.scores.double(), side.shares) for side in (pos, neg))
     value, grad_pos, grad_neg = _structured(
         pos.finite_part().without_strays(), neg.finite_part().without_strays(), loss
     )
@@ -71,7 +74,7 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
             value, grad_pos = value + parts[0], grad_pos + parts[1]
             # Pairs of this group with positives that are not finite are counted with the positives' groups.
             grad_neg = grad_neg + neg.spread(parts[2], group, members)
-    return value, grad_pos, grad_neg
+    return value, grad_pos.to(dtype), grad_neg.to(dtype)
 
 
 def batch_sums(

@@ -163,18 +163,13 @@ def one_polynomial(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) ->
 
 def one_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums | None:
     """Return the same sums for one problem (n,) and (m,) in the fewest steps, or None if something is not finite."""
-    s, top_s, of_s = _powers(pos, -rate)
-    t, top_t, of_t = _powers(neg, rate)
+    low, high, lowest, highest = (end.item() for side in (pos, neg) for end in side.aminmax())
+    top_s, top_t = (low, highest) if rate > 0 else (high, lowest)
     largest = rate * (top_t - top_s)
-    if not abs(largest) < _LARGEST_EXPONENT:  # also if a score is not finite
+    if not (abs(largest) < _LARGEST_EXPONENT and math.isfinite(low - high + lowest - highest)):
         return None
+    s, t = ((side.double() - top).mul_(by).exp_() for side, top, by in ((pos, top_s, -rate), (neg, top_t, rate)))
+    of_s, of_t = s.mean().item(), t.mean().item()
     factor = scale * math.exp(largest)
     grad_pos = s.mul_(-rate * factor * of_t / len(s))
     return t.new_full((), factor * of_s * of_t), grad_pos, t.mul_(rate * factor * of_s / len(t))
-
-
-def _powers(scores: Tensor, rate: float) -> tuple[Tensor, float, float]:
-    """Return exp(rate * (score - top)) for the score that makes it largest, that score, and the mean."""
-    top = (scores.amax() if rate > 0 else scores.amin()).item()
-    powers = scores.double().sub(top).mul_(rate).exp_()
-    return powers, top, powers.mean().item()

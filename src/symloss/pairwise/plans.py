@@ -14,21 +14,31 @@ from symloss.pairwise.expansion import by_expansion
 from symloss.pairwise.few import LIMITS, by_signs, corner_tile, finite_margins, kinked_tile, mean_of
 from symloss.pairwise.moments import one_exponential, one_polynomial
 from symloss.pairwise.problem import Sums, in_one_block
-from symloss.pairwise.remembering import remembered
 
 Plan = Callable[[Tensor, Tensor], Sums | None]
 
 _FEW = 1 << 13  # pairs: up to this many, computing each one is the shortest way
+_PLANS: dict[int, tuple[Loss, Plan | None]] = {}  # by identity, since hashing a loss takes as long as a step
+_MOST_PLANS = 256
 _MOST_SEARCHED = 1 << 11  # scores of both classes: more are ranked faster by one sort
 
 
-@remembered
 def plan_of(loss: Loss) -> Plan | None:
     """Return how to compute the sums for scores (n,) and (m,) of equal weight, or None if there is no short way.
 
     The plan returns None where other ways are faster, and where a score is not finite. It is for losses of symloss
     only, which are what they declare and never change.
     """
+    made_for, plan = _PLANS.get(id(loss), (None, None))
+    if made_for is not loss:
+        if len(_PLANS) >= _MOST_PLANS:
+            _PLANS.clear()
+        plan = _made(loss)
+        _PLANS[id(loss)] = loss, plan
+    return plan
+
+
+def _made(loss: Loss) -> Plan | None:
     structure = loss.structure
     if not type(loss).__module__.startswith("symloss.losses."):
         return None
