@@ -146,8 +146,24 @@ def test_both_sorts_return_the_same(dtype):
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
 def test_auto_is_exact_on_both_sides_of_its_thresholds(loss):
-    for n in (3, 60, 70, 200, 300, 400, 600):
-        assert compare(torch.randn(n), torch.randn(n - 1), loss, method="auto") <= 2e-7
+    for n in (3, 60, 70, 100, 200, 300, 400, 600, 1200):
+        pos, neg = torch.randn(n), torch.randn(n - 1)
+        assert compare(pos, neg, loss, method="auto") <= 2e-7
+        assert compare(pos.double(), neg.double(), loss, method="auto") <= 1e-11
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "shape", ["offset", "integers", "outliers", "wide", "quarters", "two clusters", "apart", "touching"]
+)
+@pytest.mark.parametrize("loss", [loss for loss in STRUCTURED if loss != "exponential"], ids=str)
+def test_some_hundred_scores(loss, shape, dtype):
+    """They are searched or expanded where that keeps all digits."""
+    shapes = SHAPES | {"apart": lambda k, n: torch.rand(k, n), "touching": lambda k, n: torch.rand(k, n)}
+    pos, neg = (shapes[shape](1, n)[0].to(dtype) for n in (180, 150))
+    shift = {"apart": 12.0, "touching": 1.0}.get(shape, 0.0)
+    for sign in (1, -1):
+        assert compare(pos + sign * shift, neg, loss, method="auto") <= (2e-7 if dtype == torch.float32 else 1e-11)
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)

@@ -17,7 +17,7 @@ from symloss.pairwise.problem import Sums, in_one_block
 
 Plan = Callable[[Tensor, Tensor], Sums | None]
 
-_FEW = 1 << 13  # pairs: up to this many, computing each one is the shortest way
+_FEW, _FEW_SMOOTH = 1 << 13, 13_000  # pairs: up to this many, computing each one is the shortest way
 _PLANS: dict[int, tuple[Loss, Plan | None]] = {}  # by identity, since hashing a loss takes as long as a step
 _MOST_PLANS = 256
 _MOST_SEARCHED = 1 << 11  # scores of both classes: more are ranked faster by one sort
@@ -45,8 +45,7 @@ def _made(loss: Loss) -> Plan | None:
     if isinstance(structure, Analytic):
         return partial(_smooth, loss=loss, structure=structure)
     if by_signs(structure):
-        squared = any(kink.power == 2 for kink in structure.kinks)
-        return partial(_squared if squared else _kinked, loss=loss, structure=structure)
+        return partial(_kinked, loss=loss, structure=structure)
     if isinstance(structure, ExponentialDecay) or (isinstance(structure, Piecewise) and not structure.kinks):
         return partial(_separable, loss=loss, structure=structure)
     return None
@@ -54,7 +53,7 @@ def _made(loss: Loss) -> Plan | None:
 
 def _smooth(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> Sums | None:
     pairs = pos.shape[0] * neg.shape[0]
-    if pairs > _FEW:
+    if pairs > _FEW_SMOOTH:
         found = by_expansion(pos, neg, loss, structure)
         if found is not None or pairs > LIMITS["cpu"].smooth:
             return found
@@ -69,11 +68,7 @@ def _kinked(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums 
     if found is not None or pos.shape[0] + neg.shape[0] > _MOST_SEARCHED:
         return found
     found = counted(pos, neg, structure)
-    return None if found is None else (in_range(found[0], loss), found[1], found[2])
-
-
-def _squared(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums | None:
-    return kinked_tile(pos, neg, loss, structure) if pos.shape[0] * neg.shape[0] <= LIMITS["cpu"].kinked else None
+    return _in_range(found, loss)
 
 
 def _separable(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise | ExponentialDecay) -> Sums | None:
@@ -86,6 +81,10 @@ def _separable(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise | Expo
         found = one_polynomial(pos, neg, structure.coefficients)
     else:
         found = one_exponential(pos, neg, structure.rate, structure.scale)
+    return _in_range(found, loss)
+
+
+def _in_range(found: Sums | None, loss: Loss) -> Sums | None:
     return None if found is None else (in_range(found[0], loss), found[1], found[2])
 
 
