@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import few, merged, ordered, problem, sorting, tiles
+from symloss.pairwise import classes, few, merged, ordered, problem, sorting, tiles
 
 LOSSES = sl.list_losses()
 
@@ -100,12 +100,8 @@ KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "k
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", ["normal", "tied", "zeros of both signs", "quarters", "cauchy", "outliers", "offset"])
 @pytest.mark.parametrize("loss", KINKED, ids=str)
-def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
-    """Many small chunks and blocks, so that ties, borders and carries all occur."""
-    monkeypatch.setattr(merged, "_LONG", 0)
-    monkeypatch.setattr(merged, "_PART", 64)
-    monkeypatch.setattr(merged, "_BLOCK", 32)
-    monkeypatch.setattr(problem, "_BLOCK", 32)
+@pytest.mark.usefixtures("long_rows")
+def test_rows_merged_in_chunks(loss, shape, dtype, weighted):
     pos, neg = SHAPES[shape](2, 190).to(dtype), SHAPES[shape](2, 170).to(dtype)
     w, v = (torch.rand(2, 190), torch.rand(170)) if weighted else (None, None)
     assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
@@ -114,22 +110,47 @@ def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
     )
 
 
-SORTS = (sorting.by_digits, sorting.by_vectors)
-
-
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.usefixtures("long_rows")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_merging_and_searching_count_the_same(dtype, sort, monkeypatch):
-    monkeypatch.setattr(sorting, "_LONG", 0)
-    monkeypatch.setattr(sorting, "fastest", lambda _: sort)
-    monkeypatch.setattr(merged, "_PART", 1000)
-    pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
+def test_merging_and_searching_count_the_same(dtype):
+    pos, neg = (
+        problem.Side((torch.randint(-99, 99, (2, n)) / 8.0).to(dtype), torch.rand(2, n).double()) for n in (3000, 900)
+    )
     sides = ordered.ordered(pos), ordered.ordered(neg)
     wheres = [0.0, 1.0, -10 / 9, 1e-30]
     found = merged.merged_ranks(pos, neg, wheres, with_sorted=True)
     for own, exact, rank, in_order in zip(sides, ordered.ranks(*sides, wheres), found[:2], found[2:], strict=True):
         assert torch.equal(rank.twice.gather(2, own.places.expand(4, -1, -1)), exact.twice)
+        assert torch.equal(rank.below.gather(2, own.places.expand(4, -1, -1)), exact.below)
         assert torch.equal(in_order.scores.double(), own.scores)
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("scale", [1 / 8, 1e-7, 1e20, -0.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_merged_in_pieces_and_searching_count_the_same(scale, weighted):
+    pos, neg = (
+        problem.Side(scale * torch.randint(-99, 99, (2, n)), torch.rand(2, n).double() if weighted else None)
+        for n in (3000, 900)
+    )
+    sides = classes.ordered_by_vectors(pos), classes.ordered_by_vectors(neg)
+    wheres = [0.0, 1.0, -10 / 9, 1e-30]
+    for own, in_order in zip((pos, neg), sides, strict=True):
+        assert torch.equal(own.scores.gather(1, in_order.places), in_order.scores)
+        assert torch.equal(own.scores.sort(1).values, in_order.scores)
+    searched = ordered.ranks(ordered.ordered(pos), ordered.ordered(neg), wheres)
+    for rank, exact in zip(classes.ranks_in_pieces(*sides, wheres), searched, strict=True):
+        assert torch.equal(rank.twice, exact.twice)
+        assert torch.equal(rank.below, exact.below) if weighted else rank.below is None
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_long_rows_of_separated_classes(loss):
+    for shift in (-7.0, 7.0):
+        pos, neg = torch.randn(3, 90) + shift, torch.randn(3, 70)
+        assert compare(pos, neg, loss) <= 2e-7
+        assert compare(pos[:, :1], neg, loss) <= 2e-7
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -138,7 +159,7 @@ def test_both_sorts_return_the_same(dtype):
     for low, high in ((limits.min, limits.max), (-50, 50)):
         keys = rng.integers(low, high, 40_000, dtype, endpoint=True)
         places = np.argsort(keys, kind="stable")
-        for sort in SORTS:
+        for sort in (sorting.by_digits, sorting.by_vectors):
             found = sort(keys)
             assert np.array_equal(found[0], keys[places])
             assert np.array_equal(found[1], places)
@@ -350,14 +371,21 @@ def test_scores_that_hardly_differ():
             assert compare(pos, pos[:2], name) <= 1e-11
 
 
-@pytest.mark.parametrize("long", [2048, 0])
-def test_float32_corners_beyond_the_reach_of_float64(long, monkeypatch):
-    monkeypatch.setattr(merged, "_LONG", long)
+def corners_beyond_the_reach_of_float64():
     huge, tiny = torch.tensor([1e17]), torch.tensor([1e-30])
     assert sl.pairwise_risk(huge, huge, "hinge", method="structure").item() == 1
     pos, neg = tiny.clone().requires_grad_(), torch.tensor([-1.0])
     sl.pairwise_risk(pos, neg, "hinge", method="structure").backward()
     assert pos.grad.item() == 0  # the margin is 1 + 1e-30, though float64 would round it to the corner
+
+
+def test_float32_corners_beyond_the_reach_of_float64():
+    corners_beyond_the_reach_of_float64()
+
+
+@pytest.mark.usefixtures("long_rows")
+def test_float32_corners_beyond_the_reach_of_float64_in_long_rows():
+    corners_beyond_the_reach_of_float64()
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e9])

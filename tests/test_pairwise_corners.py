@@ -53,6 +53,17 @@ def near_corners(loss, dtype, n, seed):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_side_of_a_corner(loss, dtype, method):
+    check_the_side_of_a_corner(loss, dtype, method)
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_side_of_a_corner_in_long_rows(loss, dtype):
+    check_the_side_of_a_corner(loss, dtype, "structure")
+
+
+def check_the_side_of_a_corner(loss, dtype, method):
     tolerance = 2e-7 if dtype == torch.float32 else 1e-13
     for seed, n in ((0, 1), (1, 5), (2, 17)):
         pos, neg = near_corners(loss, dtype, n, seed)
