@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
-from symloss.pairwise.problem import Sums, dropped
+from symloss.pairwise.problem import Sums, dropped, sums_of_arrays
 
 Floats = NDArray[np.float64]
 
@@ -21,14 +20,16 @@ _WIDE = 2.0**20  # over a wider range, in multiples of a kink's place, sums of s
 _CANCELED = 2.0**16  # so many times the value, squares lose five digits when they are added up
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def counted(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums | None:
     """Return the sums for scores (n,) and (m,) of equal weight on a CPU, or None where they would lose digits.
 
     Each pair at which a corner or a step is active counts twice, and one exactly there counts once. Slopes are added up
     before they are multiplied by a score, so that no large products cancel.
     """
-    s, t = pos.detach().numpy().astype(np.float64), neg.detach().numpy().astype(np.float64)
-    n, m = len(s), len(t)
+    s, t = pos.detach().numpy(), neg.detach().numpy()
+    n, m, dtype = len(s), len(t), s.dtype
+    s, t = s.astype(np.float64), t.astype(np.float64)
     if not (n and m):
         return None
     s_sorted, t_sorted = np.sort(s), np.sort(t)
@@ -58,8 +59,7 @@ def counted(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums | None:
                 return None
     of_pos /= 2 * n * m
     of_neg /= 2 * n * m
-    value = torch.tensor(intercept + total / (2 * n * m), dtype=torch.float64, device="cpu")
-    return value, torch.from_numpy(of_pos), torch.from_numpy(of_neg)
+    return sums_of_arrays(intercept + total / (2 * n * m), of_pos, of_neg, dtype)
 
 
 def _squares(kink: Kink, s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats) -> tuple[Floats, Floats]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, TypeGuard, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, Kink, Loss, Piecewise
 from symloss.pairwise.bounds import in_range
 from symloss.pairwise.margins import margins
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.problem import Sums, sums_of_arrays
 
 
 class Limits(NamedTuple):
@@ -128,17 +129,18 @@ def _added(total: Tensor | None, part: Tensor, weight: float) -> Tensor:
     return total.add_(part, alpha=weight)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def corner_tile(pos: Tensor, neg: Tensor, kink: Kink) -> Sums | None:
-    """Return the same for a loss that is a single corner: pairs below it are counted."""
-    z = finite_margins(pos, neg)
-    if z is None:
+    """Return the same for one problem and a loss that is a single corner: pairs below it are counted, by NumPy."""
+    s, t = pos.detach().numpy(), neg.detach().numpy()
+    below = t - s.astype(np.float64)[:, None]
+    below += kink.where
+    pairs = below.size
+    if not pairs or np.count_nonzero(below) < pairs or not math.isfinite(below.sum()):
         return None
-    below = kink.where - z
-    if torch.count_nonzero(below).item() < z.numel():
-        return None
-    part, active = kink.weight / z.numel(), below > 0
-    of_pos, of_neg = (active.sum(dim, dtype=torch.float64) for dim in (-1, -2))
-    return mean_of(below.clamp_(min=0)) * kink.weight, of_pos.mul_(-part), of_neg.mul_(part)
+    part, active = kink.weight / pairs, below > 0
+    value = np.maximum(below, 0, out=below).sum().item() * part
+    return sums_of_arrays(value, active.sum(1) * -part, active.sum(0) * part, s.dtype)
 
 
 def finite_margins(pos: Tensor, neg: Tensor) -> Tensor | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from symloss.losses import ExponentialDecay
-from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
+from symloss.pairwise.problem import Side, Sums, blocks, in_one_block, sums_of_arrays
 
 _LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
 
@@ -142,17 +143,29 @@ def plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Su
     return value[..., 0], grad_pos, (t - top_s).mul_(rate).add_(of_s).exp_().mul_(rate * scale / t.shape[-1])
 
 
+@np.errstate(over="ignore", invalid="ignore")
+def one_line(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
+    """Return the same sums for one problem (n,) and (m,) and a line, or None if a score is not finite."""
+    a, b = (*coefficients, 0.0, 0.0)[:2]
+    s, t = pos.detach().numpy(), neg.detach().numpy()
+    center = t.item(0)  # so that an offset costs no digits
+    n, m = len(s), len(t)
+    gap = np.subtract(s, center, dtype=np.float64).sum().item() / n
+    gap -= np.subtract(t, center, dtype=np.float64).sum().item() / m
+    if not math.isfinite(gap):
+        return None
+    return sums_of_arrays(a + b * gap, np.full(n, b / n, s.dtype), np.full(m, -b / m, s.dtype), s.dtype)
+
+
 def one_polynomial(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
-    """Return the same sums for one problem (n,) and (m,) in the fewest steps, or None if a score is not finite."""
-    a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
-    center = neg[0].item()  # so that an offset costs no digits
+    """Return the same sums for one problem (n,) and (m,) and a square, or None if a score is not finite."""
+    a, b, c = coefficients
+    center = neg[0].item()
     s, t = pos.double() - center, neg.double() - center
     n, m, mean_s, mean_t = len(s), len(t), s.mean().item(), t.mean().item()
     gap = mean_s - mean_t
     if not math.isfinite(gap):
         return None
-    if not c:
-        return t.new_full((), a + b * gap), pos.new_full((n,), b / n), neg.new_full((m,), -b / m)
     s, t = s.sub_(mean_s), t.sub_(mean_t)
     at_gap, vertex = a + b * gap + c * gap**2, _vertex(a, b, c)
     at_gap = (max if c > 0 else min)(at_gap, vertex)

@@ -11,8 +11,9 @@ from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
 from symloss.pairwise.bounds import in_range
 from symloss.pairwise.counting import counted
 from symloss.pairwise.expansion import by_expansion
+from symloss.pairwise.exponentials import by_exponentials, form_of
 from symloss.pairwise.few import LIMITS, by_signs, corner_tile, finite_margins, kinked_tile, mean_of
-from symloss.pairwise.moments import one_exponential, one_polynomial
+from symloss.pairwise.moments import one_exponential, one_line, one_polynomial
 from symloss.pairwise.problem import Sums, in_one_block
 
 Plan = Callable[[Tensor, Tensor], Sums | None]
@@ -52,7 +53,11 @@ def _made(loss: Loss) -> Plan | None:
 
 
 def _smooth(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> Sums | None:
-    pairs = pos.shape[0] * neg.shape[0]
+    pairs, form = pos.shape[0] * neg.shape[0], form_of(loss)
+    if form is not None and _FEW < pairs <= form.most:
+        found = by_exponentials(pos, neg, form)
+        if found is not None:
+            return found
     if pairs > _FEW_SMOOTH:
         found = by_expansion(pos, neg, loss, structure)
         if found is not None or pairs > LIMITS["cpu"].smooth:
@@ -74,8 +79,9 @@ def _kinked(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise) -> Sums 
 def _separable(pos: Tensor, neg: Tensor, loss: Loss, structure: Piecewise | ExponentialDecay) -> Sums | None:
     if not (pos.shape[0] and neg.shape[0] and in_one_block(pos, neg)):
         return None
-    linear = isinstance(structure, Piecewise) and not any(structure.coefficients[2:])
-    if not linear and pos.shape[0] * neg.shape[0] <= _FEW:
+    if isinstance(structure, Piecewise) and not any(structure.coefficients[2:]):
+        return one_line(pos, neg, structure.coefficients)
+    if pos.shape[0] * neg.shape[0] <= _FEW:
         return _every_pair(pos, neg, loss)
     if isinstance(structure, Piecewise):
         found = one_polynomial(pos, neg, structure.coefficients)
