@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import classes, few, merged, ordered, problem, sorting, tiles
+from symloss.pairwise import classes, exponentials, few, merged, ordered, problem, sorting, tiles
 
 LOSSES = sl.list_losses()
 
@@ -163,6 +163,35 @@ def test_both_sorts_return_the_same(dtype):
             found = sort(keys)
             assert np.array_equal(found[0], keys[places])
             assert np.array_equal(found[1], places)
+
+
+@pytest.mark.parametrize("shift", [0.0, 60.0, -60.0])
+@pytest.mark.parametrize("loss", [sl.Sigmoid(), sl.Savage(), sl.Logistic()], ids=str)
+def test_exponentials_of_scores_keep_all_digits(loss, shift):
+    pos, neg = torch.randn(120, dtype=torch.float64) + shift / 2, 5 * torch.randn(110, dtype=torch.float64) - shift / 2
+    form = exponentials.form_of(loss)
+    assert form.least <= 120 * 110 <= form.most
+    found, exact = exponentials.by_exponentials(pos, neg, form), tiles.tiled(*sides_of(pos, neg), loss)
+    for part, expected in zip(found, exact, strict=True):
+        torch.testing.assert_close(part, expected.squeeze(0), rtol=1e-12, atol=0)
+    for too_large in (101.0, -101.0, math.inf, math.nan):
+        assert exponentials.by_exponentials(pos.index_fill(0, torch.tensor([3]), too_large), neg, form) is None
+        assert exponentials.by_exponentials(pos, neg.index_fill(0, torch.tensor([3]), too_large), form) is None
+
+
+def sides_of(*scores):
+    return [problem.Side(part[None]) for part in scores]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["hinge", "unhinged", "ramp", "sigmoid"])
+def test_small_batches_do_not_warn(name):
+    for n in (5, 120):
+        pos, neg = torch.randn(n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+        for special in (math.inf, math.nan, 3e38, 1.7e308):
+            pos[0], neg[1], pos[2] = special, special, -special
+            for dtype in (torch.float32, torch.float64):
+                sl.pairwise_risk(pos.to(dtype), neg.to(dtype), name, validate=False)
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)

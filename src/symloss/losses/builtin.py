@@ -163,8 +163,9 @@ class Logistic(Loss):
         return -torch.sigmoid(-z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both."""
-        return -F.logsigmoid(z), torch.sigmoid(-z).neg_()
+        """Return both, in few steps; from 40 on, log(1 + exp(x)) is x in float64 too."""
+        opposite = -z
+        return F.softplus(opposite, threshold=40), opposite.sigmoid_().neg_()
 
     def curvature(self, z: Tensor) -> Tensor:
         """Return sigmoid(z) sigmoid(-z), which keeps both tails."""

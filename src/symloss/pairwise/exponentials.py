@@ -21,12 +21,13 @@ _LARGEST = 100.0  # the exponents of either score: the third power of the produc
 class Form(NamedTuple):
     """A loss in terms of q = exp(rate * z): its slope is scale * q * h(q).
 
-    ``evaluate`` turns the matrix of all q into that of all h(q), and returns the sum of the values too. ``most`` is the
-    number of pairs up to which this is the shortest way.
+    ``evaluate`` turns the matrix of all q into that of all h(q), and returns the sum of the values too.
+    From ``least`` to ``most`` pairs this is the shortest way.
     """
 
     rate: float
     scale: float
+    least: int
     most: int
     evaluate: Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -48,9 +49,9 @@ def _logistic(q: Tensor) -> tuple[Tensor, Tensor]:
 
 
 _FORMS: dict[type[Loss], Form] = {
-    Sigmoid: Form(1.0, -1.0, 60_000, _sigmoid),
-    Savage: Form(2.0, -4.0, 40_000, _savage),
-    Logistic: Form(-1.0, -1.0, 16_000, _logistic),
+    Sigmoid: Form(1.0, -1.0, 12_000, 45_000, _sigmoid),
+    Savage: Form(2.0, -4.0, 8_000, 40_000, _savage),
+    Logistic: Form(-1.0, -1.0, 9_000, 15_000, _logistic),
 }
 
 
@@ -62,7 +63,9 @@ def form_of(loss: Loss) -> Form | None:
 def by_exponentials(pos: Tensor, neg: Tensor, form: Form) -> Sums | None:
     """Return the sums for scores (n,) and (m,) of equal weight on a CPU, or None if a score is large or not finite."""
     n, m = pos.shape[0], neg.shape[0]
-    exponents = torch.cat([pos, neg.neg()]).double().mul_(form.rate)
+    exponents = torch.cat([pos, neg.neg()] if form.rate > 0 else [pos.neg(), neg]).double()
+    if abs(form.rate) != 1:
+        exponents *= abs(form.rate)
     if not exponents.abs().max().item() <= _LARGEST:
         return None
     powers = exponents.exp_()

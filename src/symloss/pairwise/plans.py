@@ -54,7 +54,7 @@ def _made(loss: Loss) -> Plan | None:
 
 def _smooth(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> Sums | None:
     pairs, form = pos.shape[0] * neg.shape[0], form_of(loss)
-    if form is not None and _FEW < pairs <= form.most:
+    if form is not None and form.least <= pairs <= form.most:
         found = by_exponentials(pos, neg, form)
         if found is not None:
             return found
