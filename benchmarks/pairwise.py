@@ -215,6 +215,35 @@ def against_the_matrix(n: int, rounds: int, device: str, k: int = 0, peers: bool
     return measure(problems, n, rounds, device, k or 1)
 
 
+def masked_auc(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return what you would write for scores with labels 0 and 1: the classes by masks, and their matrix."""
+    function = matrix(name)
+    return lambda scores, target: function(scores[target == 1], scores[target == 0])
+
+
+def masked_ber(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    function = MATRIX[name]
+    return lambda scores, target: 0.5 * (function(scores[target == 1]).mean() + function(-scores[target == 0]).mean())
+
+
+def with_labels(n: int, rounds: int, device: str) -> list[Row]:
+    """Time AUCLoss and BERLoss of n positives and n negatives, with their checks, against masks of the labels."""
+    rows = []
+    for who, module, peer in (("AUCLoss", sl.AUCLoss, masked_auc), ("BERLoss", sl.BERLoss, masked_ber)):
+        target = torch.arange(2 * n, device=device) % 2
+        problems = {}
+        for name in MATRIX:
+            both = torch.randn(2 * n, device=device).requires_grad_()
+            functions = {who: module(loss_of(name)), f"masked {who}": peer(name)}
+            problems[name] = {key: labeled_step(risk, both, target) for key, risk in functions.items()}
+        rows += measure(problems, n, rounds, device)
+    return rows
+
+
+def labeled_step(risk: Callable[[Tensor, Tensor], Tensor], both: Tensor, target: Tensor) -> Callable[[], object]:
+    return lambda: torch.autograd.grad(risk(both, target), both)
+
+
 def extra_memory(name: str, n: int, device: str) -> float:
     """Return the MiB that a step takes in addition to the scores, with both gradients, measured in a new process."""
     command = [sys.executable, __file__, "--device", device, "--memory-of", name, str(n)]
@@ -311,6 +340,11 @@ def small_problems(device: str, brief: bool) -> list[Row]:
     for n in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, *(() if brief else (4096, 6000))):
         found = against_the_matrix(n, 51 if n <= 512 else 11 if n <= 2048 else 3, device)
         print(f"  n = m = {n:<6} {spread(found, 'symloss')}")
+        rows += found
+    print("\nsmall problems with labels, time / masks and matrix")
+    for n in (8, 16, 32, 64, 128, 256, 512):
+        found = with_labels(n, 51, device)
+        print(f"  n = m = {n:<6} AUCLoss {spread(found, 'AUCLoss')}; BERLoss {spread(found, 'BERLoss')}")
         rows += found
     return rows
 

@@ -86,6 +86,25 @@ def small(results: dict[str, Rows]) -> list[str]:
     return lines
 
 
+def labels(results: dict[str, Rows]) -> list[str]:
+    """Return the table of time divided by that of masks and a matrix, for scores with labels."""
+    risks = ("AUCLoss", "BERLoss")
+    found = {
+        f"{risk}, {machine}": ratios
+        for risk in risks
+        for machine, ratios in against(results, f"masked {risk}", risk).items()
+    }
+    sizes = sorted({key for ratios in found.values() for key in ratios})
+    lines = [f"| n = m | {' | '.join(found)} |", "|---" * (len(found) + 1) + "|"]
+    return [
+        *lines,
+        *(
+            f"| {n:,} | {' | '.join(span(ratios.get((k, n), []), '.2f') for ratios in found.values())} |"
+            for k, n in sizes
+        ),
+    ]
+
+
 def threads(results: dict[str, Rows]) -> list[str]:
     found = against(results, "one thread", "two threads")
     texts = [f"{span(next(iter(ratios.values())), '.2f')} times on {machine}" for machine, ratios in found.items()]
@@ -97,6 +116,7 @@ def main(folder: Path) -> None:
     parts = {
         "pairwise_million.md": [*machines(results), "", *million(results), "", *threads(results)],
         "pairwise_small.md": small(results),
+        "pairwise_labels.md": labels(results),
     }
     for name, lines in parts.items():
         (folder / name).write_text("\n".join(lines).rstrip() + "\n")

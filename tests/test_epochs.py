@@ -137,7 +137,8 @@ def test_points_that_do_not_count_leave_no_trace_in_the_bank():
     first, second = sl.BankedAUCLoss("hinge", size=3), sl.BankedAUCLoss("hinge", size=3)
     assert first(scores, y, weight) == second(scores[:2], y[:2]) == 0.5
     assert first(torch.tensor([1.0]), [0]) == second(torch.tensor([1.0]), [0]) == 1.5
-    assert second(torch.tensor([float("nan"), 2.0]), [1, 0]).isnan()
+    with pytest.raises(ValueError, match="scores must be finite, got nan at position 0"):
+        second(torch.tensor([float("nan"), 2.0]), [1, 0])
     assert second(torch.tensor([1.0, 0.0]), [1, 0]).isfinite()  # a step that is skipped does not spoil the next ones
 
 

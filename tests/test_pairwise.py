@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, Kink, Piecewise
-from symloss.pairwise import engine, merged, ordered, problem, sorting, tiles
+from symloss.pairwise import classes, exponentials, few, merged, ordered, problem, sorting, tiles
 
 LOSSES = sl.list_losses()
 
@@ -100,12 +100,8 @@ KINKED = [loss for loss in STRUCTURED if getattr(sl.get_loss(loss).structure, "k
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", ["normal", "tied", "zeros of both signs", "quarters", "cauchy", "outliers", "offset"])
 @pytest.mark.parametrize("loss", KINKED, ids=str)
-def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
-    """Many small chunks and blocks, so that ties, borders and carries all occur."""
-    monkeypatch.setattr(merged, "_LONG", 0)
-    monkeypatch.setattr(merged, "_PART", 64)
-    monkeypatch.setattr(merged, "_BLOCK", 32)
-    monkeypatch.setattr(problem, "_BLOCK", 32)
+@pytest.mark.usefixtures("long_rows")
+def test_rows_merged_in_chunks(loss, shape, dtype, weighted):
     pos, neg = SHAPES[shape](2, 190).to(dtype), SHAPES[shape](2, 170).to(dtype)
     w, v = (torch.rand(2, 190), torch.rand(170)) if weighted else (None, None)
     assert compare(pos, neg, loss, w, v) <= (2e-7 if dtype == torch.float32 else 1e-11)
@@ -114,22 +110,47 @@ def test_rows_merged_in_chunks(loss, shape, dtype, weighted, monkeypatch):
     )
 
 
-SORTS = (sorting.by_digits, sorting.by_vectors)
-
-
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.usefixtures("long_rows")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_merging_and_searching_count_the_same(dtype, sort, monkeypatch):
-    monkeypatch.setattr(sorting, "_LONG", 0)
-    monkeypatch.setattr(sorting, "fastest", lambda _: sort)
-    monkeypatch.setattr(merged, "_PART", 1000)
-    pos, neg = (problem.Side((torch.randint(-99, 99, (2, 3000)) / 8.0).to(dtype)) for _ in range(2))
+def test_merging_and_searching_count_the_same(dtype):
+    pos, neg = (
+        problem.Side((torch.randint(-99, 99, (2, n)) / 8.0).to(dtype), torch.rand(2, n).double()) for n in (3000, 900)
+    )
     sides = ordered.ordered(pos), ordered.ordered(neg)
     wheres = [0.0, 1.0, -10 / 9, 1e-30]
     found = merged.merged_ranks(pos, neg, wheres, with_sorted=True)
     for own, exact, rank, in_order in zip(sides, ordered.ranks(*sides, wheres), found[:2], found[2:], strict=True):
         assert torch.equal(rank.twice.gather(2, own.places.expand(4, -1, -1)), exact.twice)
+        assert torch.equal(rank.below.gather(2, own.places.expand(4, -1, -1)), exact.below)
         assert torch.equal(in_order.scores.double(), own.scores)
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("scale", [1 / 8, 1e-7, 1e20, -0.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_merged_in_pieces_and_searching_count_the_same(scale, weighted):
+    pos, neg = (
+        problem.Side(scale * torch.randint(-99, 99, (2, n)), torch.rand(2, n).double() if weighted else None)
+        for n in (3000, 900)
+    )
+    sides = classes.ordered_by_vectors(pos), classes.ordered_by_vectors(neg)
+    wheres = [0.0, 1.0, -10 / 9, 1e-30]
+    for own, in_order in zip((pos, neg), sides, strict=True):
+        assert torch.equal(own.scores.gather(1, in_order.places), in_order.scores)
+        assert torch.equal(own.scores.sort(1).values, in_order.scores)
+    searched = ordered.ranks(ordered.ordered(pos), ordered.ordered(neg), wheres)
+    for rank, exact in zip(classes.ranks_in_pieces(*sides, wheres), searched, strict=True):
+        assert torch.equal(rank.twice, exact.twice)
+        assert torch.equal(rank.below, exact.below) if weighted else rank.below is None
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_long_rows_of_separated_classes(loss):
+    for shift in (-7.0, 7.0):
+        pos, neg = torch.randn(3, 90) + shift, torch.randn(3, 70)
+        assert compare(pos, neg, loss) <= 2e-7
+        assert compare(pos[:, :1], neg, loss) <= 2e-7
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -138,22 +159,67 @@ def test_both_sorts_return_the_same(dtype):
     for low, high in ((limits.min, limits.max), (-50, 50)):
         keys = rng.integers(low, high, 40_000, dtype, endpoint=True)
         places = np.argsort(keys, kind="stable")
-        for sort in SORTS:
+        for sort in (sorting.by_digits, sorting.by_vectors):
             found = sort(keys)
             assert np.array_equal(found[0], keys[places])
             assert np.array_equal(found[1], places)
 
 
+@pytest.mark.parametrize("shift", [0.0, 60.0, -60.0])
+@pytest.mark.parametrize("loss", [sl.Sigmoid(), sl.Savage(), sl.Logistic()], ids=str)
+def test_exponentials_of_scores_keep_all_digits(loss, shift):
+    pos, neg = torch.randn(120, dtype=torch.float64) + shift / 2, 5 * torch.randn(110, dtype=torch.float64) - shift / 2
+    form = exponentials.form_of(loss)
+    assert form.least <= 120 * 110 <= form.most
+    found, exact = exponentials.by_exponentials(pos, neg, form), tiles.tiled(*sides_of(pos, neg), loss)
+    for part, expected in zip(found, exact, strict=True):
+        torch.testing.assert_close(part, expected.squeeze(0), rtol=1e-12, atol=0)
+    for too_large in (101.0, -101.0, math.inf, math.nan):
+        assert exponentials.by_exponentials(pos.index_fill(0, torch.tensor([3]), too_large), neg, form) is None
+        assert exponentials.by_exponentials(pos, neg.index_fill(0, torch.tensor([3]), too_large), form) is None
+
+
+def sides_of(*scores):
+    return [problem.Side(part[None]) for part in scores]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["hinge", "unhinged", "ramp", "sigmoid"])
+def test_small_batches_do_not_warn(name):
+    for n in (5, 120):
+        pos, neg = torch.randn(n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+        for special in (math.inf, math.nan, 3e38, 1.7e308):
+            pos[0], neg[1], pos[2] = special, special, -special
+            for dtype in (torch.float32, torch.float64):
+                sl.pairwise_risk(pos.to(dtype), neg.to(dtype), name, validate=False)
+
+
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
 def test_auto_is_exact_on_both_sides_of_its_thresholds(loss):
-    for n in (3, 60, 70, 200, 300, 400, 600):
-        assert compare(torch.randn(n), torch.randn(n - 1), loss, method="auto") <= 2e-7
+    for n in (3, 60, 70, 100, 200, 300, 400, 600, 1200):
+        pos, neg = torch.randn(n), torch.randn(n - 1)
+        assert compare(pos, neg, loss, method="auto") <= 2e-7
+        assert compare(pos.double(), neg.double(), loss, method="auto") <= 1e-11
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "shape", ["offset", "integers", "outliers", "wide", "quarters", "two clusters", "apart", "touching"]
+)
+@pytest.mark.parametrize("loss", [loss for loss in STRUCTURED if loss != "exponential"], ids=str)
+def test_some_hundred_scores(loss, shape, dtype):
+    """They are searched or expanded where that keeps all digits."""
+    shapes = SHAPES | {"apart": lambda k, n: torch.rand(k, n), "touching": lambda k, n: torch.rand(k, n)}
+    pos, neg = (shapes[shape](1, n)[0].to(dtype) for n in (180, 150))
+    shift = {"apart": 12.0, "touching": 1.0}.get(shape, 0.0)
+    for sign in (1, -1):
+        assert compare(pos + sign * shift, neg, loss, method="auto") <= (2e-7 if dtype == torch.float32 else 1e-11)
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
 @pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
 def test_leading_dimensions_broadcast(loss, method, monkeypatch):
-    monkeypatch.setitem(engine._LIMITS, "cpu", engine._Limits(100, 1 << 20, 1 << 20))
+    monkeypatch.setitem(few.LIMITS, "cpu", few.Limits(100, 1 << 20, 1 << 20))
     pos, neg = torch.randn(3, 1, 23, requires_grad=True), torch.randn(2, 17, dtype=torch.float64, requires_grad=True)
     value = sl.pairwise_risk(pos, neg, loss, method=method)
     assert value.shape == (3, 2)
@@ -182,8 +248,8 @@ def test_dense_kinks_of_every_power():
 
     pos, neg = torch.randint(-8, 9, (2, 31)) / 4.0, torch.randint(-8, 9, (2, 29)) / 4.0
     for found, exact in zip(
-        tiles.kinked_tile(pos, neg, Everything(), Everything.structure),
-        tiles.one_tile(pos, neg, Everything()),
+        few.kinked_tile(pos + 1 / 8, neg, Everything(), Everything.structure),
+        few.one_tile(pos + 1 / 8, neg, Everything()),
         strict=True,
     ):
         torch.testing.assert_close(found, exact, rtol=1e-13, atol=1e-15)
@@ -288,10 +354,23 @@ def test_what_is_not_finite_spreads_as_in_the_matrix(loss, special, sides):
     if sides != "pos":
         neg[0, 7] = special
     leaves = [pos.clone().requires_grad_(), neg.clone().requires_grad_()]
-    value = sl.pairwise_risk(*leaves, loss, method="structure")
+    value = sl.pairwise_risk(*leaves, loss, method="structure", validate=False)
     gradients = torch.autograd.grad(value.sum(), leaves)
     for found, exact in zip((value, *gradients), matrix(pos, neg, loss), strict=True):
         torch.testing.assert_close(found, exact, rtol=1e-11, atol=1e-13, equal_nan=True)
+
+
+@pytest.mark.parametrize("b", [10, 200])
+def test_slopes_toward_both_infinities_cancel_in_float64(b):
+    loss = sl.BarrierHinge(b=b, r=1)
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        pos, neg = torch.randn(50, generator=generator), torch.randn(40, generator=generator)
+        pos[:2], neg[:4] = torch.tensor([math.inf, -math.inf]), torch.tensor([math.inf, -math.inf, math.inf, -math.inf])
+        leaves = [pos.clone().requires_grad_(), neg.clone().requires_grad_()]
+        value = sl.pairwise_risk(*leaves, loss, method="structure", validate=False)
+        for found, exact in zip(torch.autograd.grad(value, leaves), matrix(pos, neg, loss)[1:], strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=2e-7, atol=1e-9, equal_nan=True)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e8])
@@ -321,14 +400,21 @@ def test_scores_that_hardly_differ():
             assert compare(pos, pos[:2], name) <= 1e-11
 
 
-@pytest.mark.parametrize("long", [2048, 0])
-def test_float32_corners_beyond_the_reach_of_float64(long, monkeypatch):
-    monkeypatch.setattr(merged, "_LONG", long)
+def corners_beyond_the_reach_of_float64():
     huge, tiny = torch.tensor([1e17]), torch.tensor([1e-30])
     assert sl.pairwise_risk(huge, huge, "hinge", method="structure").item() == 1
     pos, neg = tiny.clone().requires_grad_(), torch.tensor([-1.0])
     sl.pairwise_risk(pos, neg, "hinge", method="structure").backward()
     assert pos.grad.item() == 0  # the margin is 1 + 1e-30, though float64 would round it to the corner
+
+
+def test_float32_corners_beyond_the_reach_of_float64():
+    corners_beyond_the_reach_of_float64()
+
+
+@pytest.mark.usefixtures("long_rows")
+def test_float32_corners_beyond_the_reach_of_float64_in_long_rows():
+    corners_beyond_the_reach_of_float64()
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e9])
@@ -457,11 +543,27 @@ def test_degenerate_sizes(name):
     torch.testing.assert_close(one, sl.get_loss(name)(torch.zeros(())))
 
 
+@pytest.mark.parametrize("method", ["auto", "structure", "tiles"])
+def test_scores_that_are_not_finite_are_refused(method):
+    neg = torch.tensor([0.0, 1.0])
+    for special in (math.nan, math.inf, -math.inf):
+        for n in (3, 100, 400):
+            scores = torch.zeros(n)
+            scores[2] = special
+            for name in ("hinge", "sigmoid", "squared", "exponential", "squared_hinge"):
+                with pytest.raises(ValueError, match=rf"^pos must be finite, got {special:g} at position 2;"):
+                    sl.pairwise_risk(scores, neg, name, method=method)
+                with pytest.raises(ValueError, match=rf"^neg must be finite, got {special:g} at position 2;"):
+                    sl.pairwise_risk(neg, scores, name, method=method)
+    with pytest.raises(ValueError, match=r"at position \(1, 0\) and 2 more that are not"):
+        sl.pairwise_derivatives(torch.tensor([[0.0, 1.0], [math.nan, math.inf], [math.inf, 0.0]]), neg)
+
+
 def test_nan_and_infinity_as_the_matrix():
     neg = torch.tensor([0.0, 1.0])
-    assert sl.pairwise_risk(torch.tensor([math.nan, 1.0]), neg, "hinge").isnan()
-    assert sl.pairwise_risk(torch.tensor([math.inf, 1.0]), neg, "hinge").isfinite()
-    assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge").item() == math.inf
+    assert sl.pairwise_risk(torch.tensor([math.nan, 1.0]), neg, "hinge", validate=False).isnan()
+    assert sl.pairwise_risk(torch.tensor([math.inf, 1.0]), neg, "hinge", validate=False).isfinite()
+    assert sl.pairwise_risk(torch.tensor([-math.inf]), neg, "hinge", validate=False).item() == math.inf
 
 
 @pytest.mark.parametrize("loss", STRUCTURED, ids=str)
@@ -557,8 +659,9 @@ def test_scores_beyond_the_reach_of_integers():
 def test_infinite_scores_beside_others_that_do_not_count():
     pos, w = torch.tensor([-1e4, math.inf, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 1.0])
     neg = torch.tensor([0.0, 0.5])
-    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles")
-    torch.testing.assert_close(sl.pairwise_risk(pos, neg, "exponential", w, method="structure"), expected)
+    expected = sl.pairwise_risk(pos[1:], neg, "exponential", method="tiles", validate=False)
+    found = sl.pairwise_risk(pos, neg, "exponential", w, method="structure", validate=False)
+    torch.testing.assert_close(found, expected)
 
 
 def test_exponentials_that_overflow_for_some():

@@ -13,6 +13,7 @@ from symloss.estimators.rounding import Rounded
 from symloss.losses import Analytic, Loss, Piecewise
 
 LOSSES = [*sl.list_losses(), sl.BarrierHinge(b=10, r=1)]
+KINKED = [loss for loss in LOSSES if getattr(sl.get_loss(loss).structure, "kinks", ())]
 BIG = [1e8, 1e13, 1e17, 3e38]
 UNIT_RANGE = ["zero_one", "ramp", "sigmoid", "savage"]
 
@@ -56,6 +57,18 @@ def matrix(pos, neg, loss, w):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_far_scores_cost_no_digits(loss, kind, dtype, weighted):
+    check_far_scores(loss, kind, dtype, weighted)
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", KINKED, ids=str)
+def test_far_scores_cost_no_digits_in_long_rows(loss, kind, weighted):
+    check_far_scores(loss, kind, torch.float32, weighted)
+
+
+def check_far_scores(loss, kind, dtype, weighted):
     for big in BIG:
         smooth = isinstance(sl.get_loss(loss).structure, Analytic)  # these compute few pairs one by one
         pos, neg = scores(kind, big, dtype, *((520, 540) if smooth else ()))

@@ -21,7 +21,7 @@ def test_the_tables_are_made_from_the_results(tmp_path):
         if (results / name).exists():
             (tmp_path / name).write_text((results / name).read_text())
     tables.main(tmp_path)
-    for name in ("pairwise_million.md", "pairwise_small.md"):
+    for name in ("pairwise_million.md", "pairwise_small.md", "pairwise_labels.md"):
         assert (tmp_path / name).read_text() == (results / name).read_text()
 
 

@@ -85,4 +85,5 @@ def test_negatives_without_weight_huge_weights_and_nan():
         partial_auc_risk(scores, [1, 0, 0, 0, 1], "hinge", huge, max_fpr=0.5),
         partial_auc_risk(scores, [1, 0, 0, 0, 1], "hinge", max_fpr=0.5),
     )
-    assert partial_auc_risk(torch.tensor([1.0, float("nan"), 0.0]), [1, 0, 0], "hinge", max_fpr=0.5).isnan()
+    with pytest.raises(ValueError, match="scores must be finite, got nan at position 1"):
+        partial_auc_risk(torch.tensor([1.0, float("nan"), 0.0]), [1, 0, 0], "hinge", max_fpr=0.5)

@@ -424,3 +424,54 @@ def test_labels_that_change_before_the_backward_pass_are_noticed():
     else:
         expected = torch.autograd.grad(sl.BERLoss("logistic")(scores, ~y), scores)[0]
         torch.testing.assert_close(scores.grad, expected)
+
+
+@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_not_finite(module, special):
+    scores, target = torch.tensor([0.5, special, -1.0, 2.0]), torch.tensor([1, 1, 0, 0])
+    message = f"scores must be finite, got {special:g} at position 1; with validate=False"
+    for name in ("sigmoid", "hinge", "squared"):
+        for labels in (target, target.bool(), 2 * target - 1):
+            with pytest.raises(ValueError, match=message):
+                module(name)(scores, labels)
+        with pytest.raises(ValueError, match=r"at position \(0, 1\) and 1 more that is not"):
+            module(name)(scores.expand(2, 4), target)
+        with pytest.raises(ValueError, match=message):
+            module(name)(scores, target, torch.ones(4))
+        weight = torch.tensor([1.0, 0.0, 1.0, 1.0])  # a point without weight does not exist
+        assert module(name)(scores, target, weight) == module(name)(scores[[0, 2, 3]], target[[0, 2, 3]])
+    unchecked = module("sigmoid", validate=False)(scores, target)
+    large = torch.nan_to_num(scores, nan=math.nan, posinf=1e30, neginf=-1e30)
+    torch.testing.assert_close(unchecked, module("sigmoid", validate=False)(large, target), equal_nan=True)
+
+
+@pytest.mark.parametrize("risk", RISKS)
+def test_what_cannot_be_read_under_vmap_gives_nan(risk):
+    scores, target = torch.randn(3, 6), torch.tensor([1, 0, 1, 0, 1, 0])
+    weight = torch.ones(3, 6)
+    weight[0, 1], weight[1, 2] = -1.0, math.nan
+    found = torch.vmap(lambda x, w: risk(x, target, "sigmoid", w))(scores, weight)
+    assert found.isnan().tolist() == [True, True, False]
+    labels = torch.stack([target, target + 1, 2 * target - 1])
+    found = torch.vmap(lambda x, y: risk(x, y, "sigmoid"))(scores, labels)
+    assert found.isnan().tolist() == [False, True, False]
+    expected = risk(scores[2], labels[2], "sigmoid")
+    torch.testing.assert_close(found[2], expected)
+
+
+def test_weights_under_vmap_of_pairs():
+    pos, neg, weight = torch.randn(2, 5), torch.randn(4), torch.tensor([[1.0] * 5, [1, -1, 0, 0, 0]])
+    found = torch.vmap(lambda p, w: sl.pairwise_risk(p, neg, "sigmoid", w))(pos, weight)
+    assert found.isnan().tolist() == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_labels_in_a_compiled_graph():
+    compiled = torch.compile(sl.BERLoss("sigmoid"), backend="aot_eager", fullgraph=True)
+    scores = torch.randn(4)
+    assert compiled(scores, torch.tensor([0, 1, 2, 3])).isnan()
+    assert compiled(torch.tensor([0.0, math.nan, 1.0, 2.0]), torch.tensor([0, 1, 0, 1])).isnan()
+    torch.testing.assert_close(
+        compiled(scores, torch.tensor([0, 1, 1, 0])), sl.BERLoss("sigmoid")(scores, [0, 1, 1, 0])
+    )

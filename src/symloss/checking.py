@@ -126,6 +126,57 @@ def check_weight(weight: Any, scores: Tensor, name: str = "weight") -> Tensor:
     return checked
 
 
+def check_finite(scores: Tensor, name: str, weight: Tensor | None = None) -> None:
+    """Raise a ValueError if a score is NaN or infinite, unless its weight is zero; nothing is read under a transform.
+
+    Examples
+    --------
+    >>> check_finite(torch.tensor([0.0, torch.nan, torch.inf]), "scores")
+    Traceback (most recent call last):
+    ...
+    ValueError: scores must be finite, got nan at position 1 and 1 more that is not; with validate=False ...
+    """
+    if _finite_by_numpy(scores):
+        return
+    if concrete(_all_finite(scores, weight)) is False:
+        wrong = ~scores.isfinite() if weight is None else ~scores.isfinite() & (weight != 0)
+        first, *others = wrong.nonzero().tolist()
+        more = f" and {len(others)} more that {'is' if len(others) == 1 else 'are'} not" if others else ""
+        raise ValueError(
+            f"{name} must be finite, got {scores[tuple(first)].item():g} at position "
+            f"{first[0] if len(first) == 1 else tuple(first)}{more}; with validate=False they are computed with"
+        )
+
+
+def _finite_by_numpy(scores: Tensor) -> bool:
+    """Return whether scores on a CPU are known to be finite; NumPy needs one thread only, and waits for no other."""
+    if scores.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        return bool(np.isfinite(scores.detach().numpy()).all())
+    except (RuntimeError, TypeError):  # under vmap
+        return False
+
+
+def nan_unless(fine: Tensor, scores: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    """Return scores that are NaN, and weights that are 1, unless a condition and the weights are fine: neither is read.
+
+    Examples
+    --------
+    >>> nan_unless(torch.tensor(True), torch.zeros(1), torch.tensor([-1.0]))
+    (tensor([nan]), tensor([1.]))
+    """
+    if weight is not None:
+        fine = fine & _all_weights(weight)
+        weight = torch.where(fine, weight, 1.0)
+    return torch.where(fine, scores, torch.nan), weight
+
+
+def _all_finite(scores: Tensor, weight: Tensor | None) -> Tensor:
+    finite = scores.isfinite()
+    return (finite if weight is None else finite | (weight == 0)).all()
+
+
 def check_both_weights(
     pos_weight: Any, neg_weight: Any, pos: Tensor, neg: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
@@ -167,8 +218,9 @@ class Problem(NamedTuple):
 def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) -> Problem:
     """Return scores, labels and weights as a ``Problem``, or raise a ValueError that says what is wrong with them.
 
-    Without ``validate``, shapes and dtypes are checked, but no values are read: label 1 is positive, any other is
-    negative.
+    Scores must be finite where they have weight. Under ``torch.compile`` and ``vmap``, where nothing can be read,
+    scores become NaN if a value is wrong. Without ``validate``, shapes and dtypes are checked, but no values: 1 is
+    positive, any other label is negative.
 
     Examples
     --------
@@ -179,7 +231,7 @@ def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) 
     if scores.ndim == 0:
         raise ValueError("scores must have shape (n,) or (..., n), got a single number")
     labels = as_tensor(target, _LABELS)
-    if weight is None and scores.ndim == 1:
+    if weight is None and validate and scores.ndim == 1:
         quick = _quickly(scores, labels)
         if quick is not None:
             return quick
@@ -194,12 +246,18 @@ def check_problem(scores: Any, target: Any, weight: Any, validate: bool = True) 
     if not validate:
         return Problem(scores, positive, weight, None)
     complete = both_classes(positive, weight)
-    fine = complete if labels.dtype == torch.bool else complete & _all_labels(labels, one).to(scores.device)
+    fine = complete & _all_finite(scores, weight)
+    fine = fine if labels.dtype == torch.bool else fine & _all_labels(labels, one).to(scores.device)
     if concrete(fine if weight is None else fine & _all_weights(weight)):
         return Problem(scores, positive, weight, True)
     _refuse_other_labels(labels, one)
     if weight is not None:
         _refuse_bad_weight(weight, "weight")
+    check_finite(scores, "scores", weight)
+    if concrete(fine) is None:
+        fine = _all_finite(scores, weight)
+        fine = fine if labels.dtype == torch.bool else fine & _all_labels(labels, one).to(scores.device)
+        scores, weight = nan_unless(fine, scores, weight)
     return Problem(scores, positive, weight, concrete(complete))
 
 
@@ -208,8 +266,10 @@ def _quickly(scores: Tensor, labels: Tensor) -> Problem | None:
     if scores.shape != labels.shape or scores.device.type != "cpu" or torch.compiler.is_compiling():
         return None
     try:
-        values = labels.numpy()
+        values, numbers = labels.numpy(), scores.detach().numpy()
     except (RuntimeError, TypeError):  # under vmap, on another device, or a dtype that NumPy does not have
+        return None
+    if not np.isfinite(numbers).all():
         return None
     one = values if values.dtype == np.bool_ else values == 1
     count, n = int(np.count_nonzero(one)), len(values)

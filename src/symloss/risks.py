@@ -60,7 +60,7 @@ class BERLoss(_Risk):
     process_group : ProcessGroup or "world", optional
         Take the means over the batches of all ranks of this group; see ``AUCLoss``.
     validate : bool
-        Whether to check the values of labels and weights; see ``AUCLoss``.
+        Whether to check the values of scores, labels and weights; see ``AUCLoss``.
     **parameters
         The parameters of a loss given by name.
 
@@ -118,10 +118,12 @@ class AUCLoss(_Risk):
         ``DistributedDataParallel``, its gradient. Batches may differ in size, lack a class or be empty, but every rank
         must call the loss.
     validate : bool
-        Whether to check the values of labels and weights. On a GPU this waits for all work that was launched before,
-        once a call. With False nothing is read, so that nothing waits and ``torch.cuda.graph`` can capture the loss;
-        label 1 is then positive and any other negative, weights must be finite and not negative, and no warning tells
-        of a batch that lacks a class. With a process group, values are always checked.
+        Whether to check the values of scores, labels and weights. A score that is NaN or infinite raises a ValueError
+        unless its weight is 0. On a GPU the check waits for all work that was launched before, once a call. With False
+        nothing is read, so that nothing waits and ``torch.cuda.graph`` can capture the loss; scores that are not finite
+        then give what the matrix of all pairs gives, label 1 is positive and any other negative, weights must be finite
+        and not negative, and no warning tells of a batch that lacks a class. With a process group, values are always
+        checked. Under ``torch.func.vmap`` and inside of a graph of ``torch.compile``, values cannot be read.
     **parameters
         The parameters of a loss given by name.
 

@@ -53,6 +53,17 @@ def concrete(condition: Tensor) -> bool | None:
         raise
 
 
+def readable(values: Tensor) -> bool:
+    """Return whether values can be read: not under ``torch.compile`` and ``vmap``.
+
+    Examples
+    --------
+    >>> readable(torch.zeros(1))
+    True
+    """
+    return concrete(values.new_zeros(()) == 0) is not None
+
+
 def remember_signature(function: type[torch.autograd.Function]) -> None:
     """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow.
 

@@ -191,7 +191,7 @@ def _minimize_by_lbfgs(
     def value_and_gradient(steps: Array) -> tuple[float, Array]:
         w, b = (parameters := first + unit * steps)[:-1], parameters[-1]
         scores = torch.from_numpy(features.times(w) + b).requires_grad_()
-        value = function(scores, labels, loss, weights)
+        value = function(scores, labels, loss, weights, validate=False)  # scores of a wild step may overflow
         (by_scores,) = torch.autograd.grad(value, scores)
         u = by_scores.numpy()
         gradient = np.append(features.transposed_times(u) + alpha * w, u.sum())

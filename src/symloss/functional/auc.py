@@ -45,7 +45,7 @@ def auc_risk(
         Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
         are given, the result estimates the risk on clean labels; see ``AUCLoss``.
     validate : bool
-        Whether to check the values of labels and weights; see ``AUCLoss``.
+        Whether to check the values of scores, labels and weights; see ``AUCLoss``.
 
     Returns
     -------

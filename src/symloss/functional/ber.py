@@ -40,7 +40,7 @@ def ber_risk(
         Share of clean positives among the points labeled positive and among those labeled negative, pi > pi'. If both
         are given, the result estimates the risk on clean labels; see ``BERLoss``.
     validate : bool
-        Whether to check the values of labels and weights; see ``BERLoss``.
+        Whether to check the values of scores, labels and weights; see ``BERLoss``.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def ber_risk(
 
     Notes
     -----
-    Under ``torch.compile`` and ``vmap``, labels cannot be read and are not checked: 1 is positive, all else negative.
+    Under ``torch.compile`` and ``vmap``, values cannot be read: the risk is NaN if labels, weights or scores are wrong.
 
     Examples
     --------
@@ -73,6 +73,8 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     tensor(0.2500)
     """
     scores, positive, weight, complete = problem
+    if complete and weight is None and rates is None and scores.ndim == 1 and not scores.is_cuda:
+        return _of_one_batch(scores, positive, loss)
     share, both = _shares_of_class(problem)
     if rates is not None:
         warn_if_missing(complete, "the risk of clean labels is taken to be zero, and has no gradient")
@@ -82,6 +84,14 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     if weight is not None:
         margins = _where_counted(margins, weight)
     return (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
+
+
+def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
+    """Return the risk of one batch of equal weights with both classes, in few steps."""
+    count = int(positive.sum())
+    sign = positive.to(scores.dtype).mul_(2).sub_(1)
+    share = torch.full_like(sign, 0.5 / (scores.shape[0] - count)).masked_fill_(positive, 0.5 / count)
+    return (loss(scores * sign) * share).sum()
 
 
 def _shares_of_class(problem: Problem) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,6 @@ from symloss.losses.parameters import check_number
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
-_LARGEST_EXPONENT = {torch.float32: 80.0, torch.float64: 700.0}  # exp() is finite up to these exponents
 
 
 class ZeroOne(Loss):
@@ -163,6 +162,11 @@ class Logistic(Loss):
         """Return -1 / (1 + exp(z))."""
         return -torch.sigmoid(-z)
 
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both, in few steps; from 40 on, log(1 + exp(x)) is x in float64 too."""
+        opposite = -z
+        return F.softplus(opposite, threshold=40), opposite.sigmoid_().neg_()
+
     def curvature(self, z: Tensor) -> Tensor:
         """Return sigmoid(z) sigmoid(-z), which keeps both tails."""
         return torch.sigmoid(z) * torch.sigmoid(-z)
@@ -190,6 +194,11 @@ class Exponential(Loss):
         """Return -exp(-z)."""
         return -torch.exp(-z)
 
+    def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both with the same exponential."""
+        value = torch.exp(-z)
+        return value, -value
+
 
 class Savage(Loss):
     """The savage loss of Masnadi-Shirazi and Vasconcelos (2009): bounded, but not symmetric.
@@ -214,11 +223,11 @@ class Savage(Loss):
         return -4 * torch.sigmoid(-2 * z) ** 2 * torch.sigmoid(2 * z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return v^2 and -4 e v^3, where v = 1 / (1 + e) and e = exp(2 z): one exponential for both."""
-        e = (2 * z).clamp_(max=_LARGEST_EXPONENT[z.dtype]).exp_()
-        root = (e + 1).reciprocal_()
+        """Return both with the same sigmoid."""
+        twice = 2 * z
+        root = torch.sigmoid(-twice)
         value = root * root
-        return value, e.mul_(root).mul_(value).mul_(-4)
+        return value, torch.sigmoid(twice).mul_(value).mul_(-4)
 
 
 class Ramp(Loss):
@@ -279,10 +288,9 @@ class Sigmoid(Loss):
         return -torch.sigmoid(z) * torch.sigmoid(-z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return v = 1 / (1 + e) and -e v^2 with e = exp(z): one exponential for both."""
-        e = z.clamp(max=_LARGEST_EXPONENT[z.dtype]).exp_()
-        value = (e + 1).reciprocal_()
-        return value, e.mul_(value).mul_(value).neg_()
+        """Return both with the same sigmoid."""
+        value = torch.sigmoid(-z)
+        return value, torch.sigmoid(z).mul_(value).neg_()
 
 
 class Unhinged(Loss):

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from symloss.checking import as_real, check_both_weights
+from symloss.checking import as_real, check_both_weights, check_finite, nan_unless
 from symloss.losses import Loss, LossLike, Slope, get_loss
 from symloss.pairwise.engine import batch_sums, pair_mean, point_mean
-from symloss.tracing import eager
+from symloss.pairwise.quick import quick_pair_mean, quick_point_mean
+from symloss.tracing import eager, readable
 
 _METHODS = ("auto", "structure", "tiles")
 
@@ -23,6 +24,7 @@ def pairwise_risk(
     pos_weight: Tensor | None = None,
     neg_weight: Tensor | None = None,
     method: str = "auto",
+    validate: bool = True,
 ) -> Tensor:
     """Return the weighted mean of l(s_i - t_j) over all pairs of a positive and a negative score.
 
@@ -37,6 +39,9 @@ def pairwise_risk(
     method : {"auto", "structure", "tiles"}
         ``"structure"`` uses the near-linear algorithm for the structure that the loss declares. ``"tiles"`` computes
         every pair, in O(n + m) memory. ``"auto"`` uses tiles for few pairs, and for a loss that declares no structure.
+    validate : bool
+        Whether a score that is NaN or infinite, and has weight, raises a ValueError. With False, and always on a GPU,
+        where reading a value would wait, such scores give what the n x m matrix gives.
 
     Returns
     -------
@@ -55,7 +60,11 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
+    if pos_weight is None and neg_weight is None and method == "auto":
+        quick = quick_pair_mean(pos, neg, get_loss(loss))
+        if quick is not None:
+            return quick
+    return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method, validate), method)
 
 
 class Derivatives(NamedTuple):
@@ -82,6 +91,7 @@ def pairwise_derivatives(
     pos_weight: Tensor | None = None,
     neg_weight: Tensor | None = None,
     method: str = "auto",
+    validate: bool = True,
 ) -> Derivatives:
     """Return the first and the second derivatives of ``pairwise_risk`` with respect to each score, for a Newton step.
 
@@ -107,7 +117,7 @@ def pairwise_derivatives(
     >>> found.pos, found.pos_second
     (tensor([-1.,  1.]), tensor([1., 1.]))
     """
-    return derivatives_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method), method)
+    return derivatives_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method, validate), method)
 
 
 @eager
@@ -142,19 +152,21 @@ def _mean(
 def risk_of_points(
     scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None, reads: bool = True
 ) -> Tensor | None:
-    """Return the risk of points (N,) with labels without reading how many are positive, or None where that takes more.
+    """Return the risk of points (N,) with labels in a short way, or None where there is none.
 
-    It needs a GPU and its kernels; the input is checked as for ``risk_of_pairs``. Unless ``reads``, no value at all is
-    read, where kernels know the formula of the loss.
+    A GPU does not read how many are positive, and unless ``reads``, no value at all, where kernels know the formula of
+    the loss. On a CPU, there must be few points. The input is checked as for ``risk_of_pairs``.
 
     Examples
     --------
     >>> import torch
-    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("sigmoid")) is None
-    True
+    >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("zero_one"))
+    tensor(0.)
     """
-    if scores.device.type != "cuda" or scores.ndim != 1:
+    if scores.ndim != 1:
         return None
+    if scores.device.type != "cuda":
+        return quick_point_mean(scores, positive, loss) if weight is None else None
     share = None
     if weight is not None:
         of_pos, of_neg = _shares(weight * positive), _shares(weight * ~positive)
@@ -222,7 +234,7 @@ def fractions(weight: Tensor) -> Tensor:
 
 
 def _checked(
-    pos: Any, neg: Any, loss: LossLike, pos_weight: Any, neg_weight: Any, method: str
+    pos: Any, neg: Any, loss: LossLike, pos_weight: Any, neg_weight: Any, method: str, validate: bool
 ) -> tuple[Tensor, Tensor, Loss, Tensor | None, Tensor | None]:
     loss = get_loss(loss)
     if method not in _METHODS:
@@ -232,8 +244,16 @@ def _checked(
     check_constant(loss, pos)
     if pos.device.type == "mps":  # weights are float64, which MPS does not have
         w, v = (None if weight is None else as_real(weight, "weight").cpu() for weight in (pos_weight, neg_weight))
-        return pos, neg, loss, *check_both_weights(w, v, pos.cpu(), neg.cpu())
-    return pos, neg, loss, *check_both_weights(pos_weight, neg_weight, pos, neg)
+        w, v = check_both_weights(w, v, pos.cpu(), neg.cpu())
+    else:
+        w, v = check_both_weights(pos_weight, neg_weight, pos, neg)
+    if validate and not pos.is_cuda:  # where reading a value would wait
+        check_finite(pos, "pos", None if w is None else w.to(pos.device))
+        check_finite(neg, "neg", None if v is None else v.to(neg.device))
+    if (w is not None and not readable(w)) or (v is not None and not readable(v)):
+        fine = torch.ones((), dtype=torch.bool, device=pos.device)
+        (pos, w), (neg, v) = nan_unless(fine, pos, w), nan_unless(fine, neg, v)
+    return pos, neg, loss, w, v
 
 
 def _check_batches(pos: Tensor, neg: Tensor) -> None:

@@ -17,13 +17,16 @@ def in_range(value: Tensor, loss: Loss) -> Tensor:
     if ends is None:
         return value
     low, high = ends
-    if value.device.type == "cpu":
-        numbers = value.detach().numpy()  # which takes a fraction of the time
-        if ((low <= numbers) & (numbers <= high)).all():
-            return value
+    if not value.is_cuda and (low <= value.item() <= high if not value.ndim else _all_between(low, value, high)):
+        return value
     kept = value.clamp(low, high)
     # Rounding is put right; a loss that is wrong about itself gets the mean of its values all the same.
     return torch.where(torch.isclose(kept, value, rtol=1e-6, atol=1e-6), kept, value)
+
+
+def _all_between(low: float, value: Tensor, high: float) -> bool:
+    numbers = value.detach().numpy()  # which takes a fraction of the time
+    return bool(((low <= numbers) & (numbers <= high)).all())
 
 
 @remembered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -11,28 +11,15 @@ from torch import Tensor
 from symloss.losses import Analytic, ExponentialDecay, Loss, Piecewise
 from symloss.pairwise.bounds import in_range
 from symloss.pairwise.declared import check_declared
+from symloss.pairwise.few import few_pairs, finite_sum
 from symloss.pairwise.fused import fits, fused_point_sums, fused_sums
 from symloss.pairwise.fused.points import Points, Results
 from symloss.pairwise.kinks import piecewise
 from symloss.pairwise.moments import exponential
+from symloss.pairwise.once import NO_FORWARD_MODE, Once
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.smooth import analytic
-from symloss.pairwise.tiles import kinked_tile, one_tile, tiled, weighted_tile
-
-
-class _Limits(NamedTuple):
-    """The most pairs for which it is fastest to compute each one: for any loss, for smooth losses, and for kinks."""
-
-    any: int
-    smooth: int
-    kinked: int
-
-
-_NO_FORWARD_MODE = (
-    "the AUC risk has no forward-mode derivative. The derivative along a direction is the sum of the gradient times "
-    "the direction; or use the matrix loss(pos[:, None] - neg).mean()"
-)
-_LIMITS = {"cpu": _Limits(1 << 12, 1 << 16, 1 << 16), "cuda": _Limits(1 << 24, 1 << 24, 1 << 24)}
+from symloss.pairwise.tiles import tiled
 
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
@@ -41,7 +28,7 @@ def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
         return pos.scores.new_zeros(pos.scores.shape[0]), torch.zeros_like(pos.scores), torch.zeros_like(neg.scores)
     if method == "tiles" or loss.structure is None:
         return tiled(pos, neg, loss)
-    if not (_sum_is_finite(pos.scores, neg.scores) or _all_finite(pos, neg)):
+    if not (finite_sum(pos.scores, neg.scores) or _all_finite(pos, neg)):
         return _with_infinite(pos, neg, loss)
     return _structured(pos.without_strays(), neg.without_strays(), loss)
 
@@ -59,14 +46,6 @@ def _structured(pos: Side, neg: Side, loss: Loss) -> Sums:
     return in_range(value, loss), pos.where_counted(grad_pos), neg.where_counted(grad_neg)
 
 
-def _sum_is_finite(pos: Tensor, neg: Tensor) -> bool:
-    """Return whether the sum of all scores is finite.
-
-    If it is, all scores are finite. This test is quick, but it can fail for finite scores whose sum overflows.
-    """
-    return math.isfinite((pos.sum() + neg.sum()).item())
-
-
 def _all_finite(pos: Side, neg: Side) -> bool:
     return bool(pos.scores.isfinite().all()) and bool(neg.scores.isfinite().all())
 
@@ -75,8 +54,11 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
     """Return the sums where some scores are NaN or infinite.
 
     The finite scores of both classes are paired as usual. All scores of a class that are NaN become one point with
-    their total weight, and so do those at each infinity. These points are paired with the other class by tiles.
+    their total weight, and so do those at each infinity. These points are paired with the other class by tiles. All is
+    added up in float64, since slopes toward both infinities may cancel.
     """
+    dtype = pos.dtype
+    pos, neg = (Side(side.scores.double(), side.shares) for side in (pos, neg))
     value, grad_pos, grad_neg = _structured(
         pos.finite_part().without_strays(), neg.finite_part().without_strays(), loss
     )
@@ -92,7 +74,7 @@ def _with_infinite(pos: Side, neg: Side, loss: Loss) -> Sums:
             value, grad_pos = value + parts[0], grad_pos + parts[1]
             # Pairs of this group with positives that are not finite are counted with the positives' groups.
             grad_neg = grad_neg + neg.spread(parts[2], group, members)
-    return value, grad_pos, grad_neg
+    return value, grad_pos.to(dtype), grad_neg.to(dtype)
 
 
 def batch_sums(
@@ -115,9 +97,9 @@ def _plain_sums(
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
     batch = _batch(pos, neg)
     if method == "auto":
-        few = _few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
+        few = few_pairs(pos, neg, pos_share, neg_share, batch.numel() * pos.shape[-1] * neg.shape[-1], loss)
         if few is not None:
-            return few[0].to(dtype), few[1], few[2]
+            return few[0].to(dtype), few[1].to(pos.dtype), few[2].to(neg.dtype)
     s, t = (
         Side(_rows(scores.to(dtype), batch), None if share is None else _rows(share, batch))
         for scores, share in ((pos, pos_share), (neg, neg_share))
@@ -184,29 +166,6 @@ def point_sums(
     return value, gradient
 
 
-def _few_pairs(
-    pos: Tensor, neg: Tensor, pos_share: Tensor | None, neg_share: Tensor | None, pairs: int, loss: Loss
-) -> Sums | None:
-    """Return the sums if there are so few pairs that computing each one is fastest, else None."""
-    limits = _LIMITS.get(pos.device.type, _LIMITS["cpu"])
-    if not 0 < pairs <= limits.kinked:
-        return None
-    if pos_share is not None or neg_share is not None:
-        few = weighted_tile(pos, neg, pos_share, neg_share, loss) if pairs <= limits.smooth else None
-        return None if few is None else (in_range(few[0], loss), *few[1:])
-    if pairs <= limits.any:
-        return one_tile(pos, neg, loss)
-    structure = loss.structure
-    if isinstance(structure, Piecewise) and structure.kinks and not any(structure.coefficients[2:]):
-        squares = [kink.weight for kink in structure.kinks if kink.power == 2]
-        if squares and min(squares) < 0 < max(squares):  # an outlier would make large squares that cancel
-            return one_tile(pos, neg, loss)
-        return kinked_tile(pos, neg, loss, structure) if _sum_is_finite(pos, neg) else None
-    if pairs <= limits.smooth and (structure is None or isinstance(structure, Analytic)):
-        return one_tile(pos, neg, loss)
-    return None
-
-
 def _rows(x: Tensor, batch: torch.Size) -> Tensor:
     if not batch:
         return x[None].contiguous()
@@ -226,7 +185,7 @@ def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     if grad.ndim:
         grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
     if torch.is_grad_enabled():  # the caller may differentiate again
-        grad_pos, grad_neg = _Once.apply(grad_pos, pos), _Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
+        grad_pos, grad_neg = Once.apply(grad_pos, pos), Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
     return grad_pos, grad_neg, None, None, None, None
 
 
@@ -242,7 +201,7 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
-        raise RuntimeError(_NO_FORWARD_MODE)
+        raise RuntimeError(NO_FORWARD_MODE)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -260,14 +219,14 @@ class _PointMean(torch.autograd.Function):
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
-        raise RuntimeError(_NO_FORWARD_MODE)
+        raise RuntimeError(NO_FORWARD_MODE)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         scores, gradient = ctx.saved_tensors
         gradient = grad * gradient
         if torch.is_grad_enabled():  # the caller may differentiate again
-            gradient = _Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
+            gradient = Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
         return gradient, None, None, None, None
 
 
@@ -298,7 +257,7 @@ class _TransformedPairMean(torch.autograd.Function):
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
-        raise RuntimeError(_NO_FORWARD_MODE)
+        raise RuntimeError(NO_FORWARD_MODE)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
@@ -328,24 +287,3 @@ def pair_mean(*inputs: Any) -> Tensor:
             raise
         value = _TransformedPairMean.apply(*inputs)[0]  # type: ignore[no-untyped-call]
     return value
-
-
-class _Once(torch.autograd.Function):
-    """A gradient that raises an error when it is differentiated again; PyTorch would treat it as a constant."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(gradient: Tensor, scores: Tensor) -> Tensor:  # noqa: ARG004
-        return gradient.clone()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
-        raise RuntimeError(
-            "the AUC risk can be differentiated once, with respect to the scores. For second derivatives use "
-            "pairwise_derivatives (the diagonal of the Hessian), or the matrix loss(pos[:, None] - neg).mean()"
-        )

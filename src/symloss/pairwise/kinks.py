@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
+from symloss.pairwise.classes import ordered_by_vectors, ranks_in_pieces, sorts_by_vectors
 from symloss.pairwise.intervals import Sorted, by_intervals
 from symloss.pairwise.merged import in_long_rows, merged_ranks
 from symloss.pairwise.moments import polynomial
@@ -43,6 +44,8 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     """Return the sums for a line plus kinks."""
     if in_long_rows(pos, neg):
         with one_thread():  # several would wait for each other after each of many short steps
+            if sorts_by_vectors(pos.dtype):
+                return _summed(ordered_by_vectors(pos), ordered_by_vectors(neg), line, kinks)
             return _summed(pos, neg, line, kinks)
     return _summed(ordered(pos), ordered(neg), line, kinks)
 
@@ -80,7 +83,7 @@ def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ..
     value = _from_ranks(s, t, center, (intercept,), steps)[0]
     gradients = _from_ranks(s, t, center, (0.0, slope), corners)[1:]
     sides = [ordered(side) if isinstance(side, Side) else side for side in (s, t)]
-    pos, neg = (Sorted(side.scores, side.shares) for side in sides)
+    pos, neg = (Sorted(side.scores.double(), side.shares) for side in sides)
     rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
     for side, gradient, more in zip(sides, gradients, of_squares, strict=True):
         gradient.scatter_add_(1, side.places, more.to(gradient.dtype))
@@ -122,7 +125,8 @@ class _Found(NamedTuple):
         if not wheres:
             return cls((None, None), (None, None))
         if isinstance(s, Ordered) and isinstance(t, Ordered):
-            return cls(ranks(s, t, wheres), (Sorted(t.scores, t.shares), Sorted(s.scores, s.shares)))
+            ranked = ranks_in_pieces if in_long_rows(s, t) else ranks
+            return cls(ranked(s, t, wheres), (Sorted(t.scores, t.shares), Sorted(s.scores, s.shares)))
         pos, neg = cast(Side, s), cast(Side, t)
         need_sums = bool(squares) or pos.shares is not None or neg.shares is not None
         found = merged_ranks(pos, neg, wheres, need_sums)

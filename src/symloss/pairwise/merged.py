@@ -1,34 +1,28 @@
 """The ranks of two classes in each other in long rows on a CPU: for each kink, one sort of both classes together.
 
-A score's key is an integer, and keys are ordered as scores are. A shifted positive u = s - where gets the key of the
-largest number, in the precision of the scores, that is not above it. So no comparison is rounded: a negative t is below
-u if its key is not above that of u, unless the two are equal.
+Where NumPy's vector sort is the fastest, float32 scores are ranked by ``classes`` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from symloss.pairwise.intervals import Sorted
-from symloss.pairwise.ordered import Rank, check_length
-from symloss.pairwise.problem import Side, dropped
-from symloss.pairwise.sorting import Integers, Places, sort_stably
+from symloss.pairwise.keys import Floats, Integers, Places, key_blocks, members, write_keys, write_shifted_keys
+from symloss.pairwise.ordered import Ordered, Rank, check_length
+from symloss.pairwise.problem import Side
+from symloss.pairwise.sorting import sort_stably
 
-Floats = NDArray[Any]  # float32 or float64
 Counts = NDArray[np.int32]
 Copies = list[tuple[Floats, Floats]]
 
 _LONG = 2048  # from this many scores of both classes on, one sort is faster than searching
-_BLOCK = 1 << 15  # scores whose keys are computed at a time, so that temporaries stay in the cache
-_PART, _MOST_PARTS = (
-    1 << 19,
-    8,
-)  # scores that are sorted at a time, for the same reason, unless these are too many parts
+_PART, _MOST_PARTS = 1 << 19, 8  # scores that are sorted at a time, in the cache, unless these are too many parts
 
 
 class Ranks(NamedTuple):
@@ -43,7 +37,7 @@ class Ranks(NamedTuple):
     neg_sorted: Sorted | None
 
 
-def in_long_rows(pos: Side, neg: Side) -> bool:
+def in_long_rows(pos: Side | Ordered, neg: Side | Ordered) -> bool:
     """Return whether this way of ranking is the fastest."""
     return pos.scores.device.type == "cpu" and pos.scores.shape[1] + neg.scores.shape[1] >= _LONG
 
@@ -61,9 +55,9 @@ def merged_ranks(pos: Side, neg: Side, wheres: list[float], with_sorted: bool) -
     for row in range(k):
         s, t = (side.scores[row].numpy() for side in (pos, neg))
         keys = np.empty(width, f"i{t.itemsize}")
-        _write_keys(t, keys[:m])
+        write_keys(t, keys[:m])
         for kink, where in enumerate(wheres):
-            exact = _write_shifted_keys(s, where, keys[m:])
+            exact = write_shifted_keys(s, where, keys[m:])
             of_below = None if below is None else below[kink, row]
             copies = ([], []) if kink else (_copies(neg, neg_sorted, row), _copies(pos, pos_sorted, row))
             found = _Row(keys, m, exact, twice[kink, row], of_below, copies)
@@ -119,7 +113,7 @@ class _Row(NamedTuple):
         if not len(last):
             return
         first, end = (np.searchsorted(keys, keys[last], side) for side in ("left", "right"))
-        of_neg, of_pos = order[_members(first, last + 1)], order[_members(last + 1, end)]
+        of_neg, of_pos = order[members(first, last + 1)], order[members(last + 1, end)]
         negatives = np.repeat(last + 1 - first, end - last - 1).astype(np.int32)  # for each positive
         ties = np.ones(len(of_pos), np.int32)
         if self.exact is not None:
@@ -162,7 +156,7 @@ def _twice(order: Places, m: int, negatives: int, positives: int) -> Counts:
     Negatives come first among equal keys: a positive counts them, and a negative does not count positives.
     """
     twice = np.empty(len(order), np.int32)
-    for block in _blocks(len(order)):
+    for block in key_blocks(len(order)):
         here = order[block]
         positive = (here >= m).view(np.int8)
         count = np.cumsum(positive, dtype=np.int32)
@@ -187,52 +181,11 @@ def _copy(pairs: Copies, places: Places, order: Places, start: int) -> None:
 def _last_of_mixed(keys: Integers, order: Places, m: int) -> Places:
     """Return the last negative of each run of equal keys that has both classes."""
     found = [np.empty(0, np.intp)]
-    for block in _blocks(len(keys) - 1):
+    for block in key_blocks(len(keys) - 1):
         after = slice(block.start + 1, block.stop + 1)
         here = block.start + np.flatnonzero(keys[block][: len(keys[after])] == keys[after])
         found.append(here[(order[here] < m) & (order[here + 1] >= m)])
     return np.concatenate(found)
-
-
-def _write_keys(scores: Floats, keys: Integers) -> None:
-    for block in _blocks(len(scores)):
-        np.add(scores[block], 0, out=keys[block].view(scores.dtype))  # turns -0 into 0
-        _order_bits(keys[block])
-
-
-def _order_bits(bits: Integers) -> None:
-    """Turn the bits of floats into integers of the same order, in place."""
-    bits ^= (bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max
-
-
-def _write_shifted_keys(scores: Floats, where: float, keys: Integers) -> NDArray[np.bool_] | None:
-    """Write the keys of score - where, and return which of them are exact; None stands for all."""
-    if not where:
-        _write_keys(scores, keys)
-        return None
-    exact = np.empty(len(scores), np.bool_)
-    with np.errstate(over="ignore"):
-        for block in _blocks(len(scores)):
-            s = scores[block].astype(np.float64)
-            u = s - where
-            rounded = u.astype(scores.dtype)
-            keys[block] = rounded.view(keys.dtype)
-            _order_bits(keys[block])
-            excess = (rounded - u) - dropped(s, u, where)  # its sign is exact
-            keys[block] -= excess > 0
-            np.equal(excess, 0, out=exact[block])
-    return exact
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
-
-
-def _members(start: Places, end: Places) -> Places:
-    """Return all places of the runs [start, end), one run after another."""
-    sizes = end - start
-    members: Places = np.arange(sizes.sum()) + np.repeat(end - sizes.cumsum(), sizes)
-    return members
 
 
 def _of_classes(twice: Counts, below: Counts | None, m: int) -> tuple[Rank, Rank]:

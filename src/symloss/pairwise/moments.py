@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from symloss.losses import ExponentialDecay
-from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
+from symloss.pairwise.problem import Side, Sums, blocks, in_one_block, sums_of_arrays
+
+_LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
 
 
 def mean(side: Side, center: Tensor) -> Tensor:
@@ -36,9 +39,9 @@ def center_of(pos: Side, neg: Side) -> Tensor:
 
 def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     """Return the sums for a + b z + c z^2, from the means and the variances."""
-    a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
     if _plain(pos, neg):
-        return _plain_polynomial(pos.scores, neg.scores, a, b, c)
+        return plain_polynomial(pos.scores, neg.scores, coefficients)
+    a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
     center = center_of(pos, neg)
     mean_pos, mean_neg = mean(pos, center), mean(neg, center)
     value = _at(mean_pos - mean_neg, a, b, c) * (pos.total * neg.total)
@@ -67,7 +70,7 @@ def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
     """
     rate, scale = decay.rate, decay.scale
     if _plain(pos, neg):
-        return _plain_exponential(pos.scores, neg.scores, rate, scale)
+        return plain_exponential(pos.scores, neg.scores, rate, scale)
     extremes, logarithms = [], []
     for side, sign in ((pos, -1.0), (neg, 1.0)):
         extreme = _extreme(side.scores, sign * rate)
@@ -91,8 +94,8 @@ def exponential(pos: Side, neg: Side, decay: ExponentialDecay) -> Sums:
 
 
 def _extreme(scores: Tensor, rate: float) -> Tensor:
-    """Return the score (k, 1) in float64 whose exp(rate * score) is the largest."""
-    return (scores.amax(1, keepdim=True) if rate > 0 else scores.amin(1, keepdim=True)).double()
+    """Return the score (..., 1) in float64 whose exp(rate * score) is the largest."""
+    return (scores.amax(-1, keepdim=True) if rate > 0 else scores.amin(-1, keepdim=True)).double()
 
 
 def _plain(pos: Side, neg: Side) -> bool:
@@ -103,31 +106,83 @@ def _plain(pos: Side, neg: Side) -> bool:
 def _at(gap: Tensor, a: float, b: float, c: float) -> Tensor:
     """Return the polynomial at the difference of the means; rounding takes a square no further than its vertex."""
     value = a + b * gap + c * gap**2
-    vertex = a - b**2 / (4 * c) if c else math.inf
+    vertex = _vertex(a, b, c)
     return value if not math.isfinite(vertex) else value.clamp(min=vertex) if c > 0 else value.clamp(max=vertex)
 
 
-def _plain_polynomial(pos: Tensor, neg: Tensor, a: float, b: float, c: float) -> Sums:
+def _vertex(a: float, b: float, c: float) -> float:
+    return a - b**2 / (4 * c) if c else math.inf
+
+
+def plain_polynomial(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums:
+    """Return the same sums for few scores (..., n) and (..., m) of equal weight."""
+    a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
     s, t = pos.double(), neg.double()
-    center = t.mean(1, keepdim=True)
+    center = t.mean(-1, keepdim=True)
     s, t = s - center, t - center  # so that an offset costs no digits
-    mean_s, mean_t = s.mean(1, keepdim=True), t.mean(1, keepdim=True)
+    mean_s, mean_t = s.mean(-1, keepdim=True), t.mean(-1, keepdim=True)
     gap = mean_s - mean_t
-    n, m = s.shape[1], t.shape[1]
+    n, m = s.shape[-1], t.shape[-1]
     if not c:
-        return (a + b * gap)[:, 0], torch.full_like(s, b / n), torch.full_like(t, -b / m)
-    spread = (s - mean_s).square_().mean(1, keepdim=True) + (t - mean_t).square_().mean(1, keepdim=True)
+        return (a + b * gap)[..., 0], torch.full_like(s, b / n), torch.full_like(t, -b / m)
+    spread = (s - mean_s).square_().mean(-1, keepdim=True) + (t - mean_t).square_().mean(-1, keepdim=True)
     value = _at(gap, a, b, c) + c * spread
     grad_pos = (s - mean_t).mul_(2 * c / n).add_(b / n)
-    return value[:, 0], grad_pos, (t - mean_s).mul_(2 * c / m).sub_(b / m)
+    return value[..., 0], grad_pos, (t - mean_s).mul_(2 * c / m).sub_(b / m)
 
 
-def _plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums:
+def plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums:
+    """Return the same sums for few scores (..., n) and (..., m) of equal weight."""
     s, t = pos.double(), neg.double()
     top_s, top_t = _extreme(s, -rate), _extreme(t, rate)
     # Logarithms of the means are added to the exponents, so that nothing overflows on the way.
-    of_s = (s - top_s).mul_(-rate).exp_().mean(1, keepdim=True).log_()
-    of_t = (t - top_t).mul_(rate).exp_().mean(1, keepdim=True).log_()
+    of_s = (s - top_s).mul_(-rate).exp_().mean(-1, keepdim=True).log_()
+    of_t = (t - top_t).mul_(rate).exp_().mean(-1, keepdim=True).log_()
     value = (rate * (top_t - top_s) + of_s + of_t).exp_().mul_(scale)
-    grad_pos = (s - top_t).mul_(-rate).add_(of_t).exp_().mul_(-rate * scale / s.shape[1])
-    return value[:, 0], grad_pos, (t - top_s).mul_(rate).add_(of_s).exp_().mul_(rate * scale / t.shape[1])
+    grad_pos = (s - top_t).mul_(-rate).add_(of_t).exp_().mul_(-rate * scale / s.shape[-1])
+    return value[..., 0], grad_pos, (t - top_s).mul_(rate).add_(of_s).exp_().mul_(rate * scale / t.shape[-1])
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def one_line(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
+    """Return the same sums for one problem (n,) and (m,) and a line, or None if a score is not finite."""
+    a, b = (*coefficients, 0.0, 0.0)[:2]
+    s, t = pos.detach().numpy(), neg.detach().numpy()
+    center = t.item(0)  # so that an offset costs no digits
+    n, m = len(s), len(t)
+    gap = np.subtract(s, center, dtype=np.float64).sum().item() / n
+    gap -= np.subtract(t, center, dtype=np.float64).sum().item() / m
+    if not math.isfinite(gap):
+        return None
+    return sums_of_arrays(a + b * gap, np.full(n, b / n, s.dtype), np.full(m, -b / m, s.dtype), s.dtype)
+
+
+def one_polynomial(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
+    """Return the same sums for one problem (n,) and (m,) and a square, or None if a score is not finite."""
+    a, b, c = coefficients
+    center = neg[0].item()
+    s, t = pos.double() - center, neg.double() - center
+    n, m, mean_s, mean_t = len(s), len(t), s.mean().item(), t.mean().item()
+    gap = mean_s - mean_t
+    if not math.isfinite(gap):
+        return None
+    s, t = s.sub_(mean_s), t.sub_(mean_t)
+    at_gap, vertex = a + b * gap + c * gap**2, _vertex(a, b, c)
+    at_gap = (max if c > 0 else min)(at_gap, vertex)
+    value = at_gap + c * (torch.dot(s, s).item() / n + torch.dot(t, t).item() / m)
+    grad_pos = s.mul_(2 * c / n).add_((2 * c * gap + b) / n)
+    return t.new_full((), value), grad_pos, t.mul_(2 * c / m).sub_((2 * c * gap + b) / m)
+
+
+def one_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums | None:
+    """Return the same sums for one problem (n,) and (m,) in the fewest steps, or None if something is not finite."""
+    low, high, lowest, highest = (end.item() for side in (pos, neg) for end in side.aminmax())
+    top_s, top_t = (low, highest) if rate > 0 else (high, lowest)
+    largest = rate * (top_t - top_s)
+    if not (abs(largest) < _LARGEST_EXPONENT and math.isfinite(low - high + lowest - highest)):
+        return None
+    s, t = ((side.double() - top).mul_(by).exp_() for side, top, by in ((pos, top_s, -rate), (neg, top_t, rate)))
+    of_s, of_t = s.mean().item(), t.mean().item()
+    factor = scale * math.exp(largest)
+    grad_pos = s.mul_(-rate * factor * of_t / len(s))
+    return t.new_full((), factor * of_s * of_t), grad_pos, t.mul_(rate * factor * of_s / len(t))

@@ -15,7 +15,7 @@ _MOST = 1 << 30  # rows must be shorter, so that twice a number of scores fits i
 
 @dataclass(frozen=True)
 class Ordered:
-    """The scores of a class in increasing order, (k, n) in float64, their shares, and the places they had before.
+    """The scores of a class in increasing order, (k, n), their shares, and the places they had before.
 
     ``dtype`` is that of the scores before sorting, and of gradients. ``total`` is the sum of the shares.
     """
@@ -27,8 +27,8 @@ class Ordered:
     total: Tensor | float
 
     def values(self, rows: slice, columns: slice) -> Tensor:
-        """Return the scores of a block."""
-        return self.scores[rows, columns]
+        """Return the scores of a block in float64."""
+        return self.scores[rows, columns].double()
 
     def share(self, rows: slice, columns: slice) -> Tensor | float:
         """Return the shares of a block, as one number if they are all equal."""
@@ -40,14 +40,14 @@ class Ordered:
 
     @property
     def ends(self) -> Tensor:
-        """The lowest and the highest score of each row, (k, 2)."""
-        return self.scores[:, :: max(1, self.scores.shape[1] - 1)]
+        """The lowest and the highest score of each row, (k, 2) in float64."""
+        return self.scores[:, :: max(1, self.scores.shape[1] - 1)].double()
 
     @property
     def middle(self) -> Tensor:
-        """The median of each row, (k, 1)."""
+        """The median of each row, (k, 1) in float64."""
         middle = self.scores.shape[1] // 2
-        return self.scores[:, middle : middle + 1]
+        return self.scores[:, middle : middle + 1].double()
 
 
 def check_length(side: Side) -> None:
@@ -59,7 +59,7 @@ def check_length(side: Side) -> None:
 
 
 def ordered(side: Side) -> Ordered:
-    """Sort the finite scores of a class."""
+    """Sort the finite scores of a class, in float64."""
     check_length(side)
     if side.scores.device.type == "cpu":
         places = torch.from_numpy(side.scores.numpy().argsort(axis=1))

@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-Integers = NDArray[Any]  # int32 or int64
-Places = NDArray[np.intp]
+from symloss.pairwise.keys import Integers, Places, key_blocks
 
 _LONG = 1 << 15  # PyTorch sorts fewer integers by comparisons
 _TRYING = threading.Lock()
@@ -36,11 +34,26 @@ def by_vectors(keys: Integers) -> tuple[Integers, Places]:
     """Sort by NumPy."""
     if keys.dtype != np.int32:
         return _argsort(keys)
-    packed = keys.astype(np.int64)
-    packed <<= 32
-    packed |= np.arange(len(keys))
-    packed.sort()
-    return (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF
+    ordered, places = keys.copy(), np.empty(len(keys), np.int64)
+    sort_with_places(ordered, places)
+    return ordered, places
+
+
+def sort_with_places(keys: Integers, places: Places) -> None:
+    """Sort int32 keys in place, and write the places that they had before into an array of int64.
+
+    Both share that array while they are sorted, and go in and out of it in blocks that stay in the cache.
+    """
+    for block in key_blocks(len(keys)):
+        packed = places[block]
+        packed[:] = keys[block]
+        packed <<= 32
+        packed |= np.arange(block.start, block.start + len(packed))
+    places.sort()
+    for block in key_blocks(len(keys)):
+        packed = places[block]
+        np.right_shift(packed, 32, out=keys[block], casting="unsafe")
+        packed &= 0xFFFFFFFF
 
 
 def _argsort(keys: Integers) -> tuple[Integers, Places]:
