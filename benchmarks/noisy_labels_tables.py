@@ -9,8 +9,8 @@ from wild_noise import NOISES, SIZES_OF, TITLES, points
 
 HEADLINE = (1000, "0.65/0.45")
 HALVES = {
-    "The reported half": (REPORTED_ON, "The pool and the rules are not chosen on these data sets"),
-    "The half that the pool is chosen on": (CHOSEN_ON, "The pool and the rules are chosen on these data sets"),
+    "The reported data sets": (REPORTED_ON, "The pool and the rules are not chosen on these data sets"),
+    "The data sets that the pool is chosen on": (CHOSEN_ON, "The pool and the rules are chosen on these data sets"),
 }
 NO_RESULTS = ["There are no results yet.", ""]
 ANY_NOISE = """\
@@ -25,7 +25,7 @@ same results. The table shows the number of points per corrupted class where it 
 
 
 def overview(results: Results) -> str:
-    """Return the means over data sets: first those of the half that the pool is not chosen on."""
+    """Return the means over data sets: first those of the group that the pool is not chosen on."""
     lines = []
     for title, (half, text) in HALVES.items():
         lines += [f"## {title}", "", f"{text}: {', '.join(half)}.", "", *_summary(results, half)]
@@ -37,7 +37,7 @@ def overview(results: Results) -> str:
 
 
 def headline(results: Results) -> str:
-    """Return a paragraph on the reported half, or what is missing for it."""
+    """Return a paragraph on the reported group, or what is missing for it."""
     size, noise = HEADLINE
     table = results.table(REPORTED_ON, size, noise)
     if table.lacks:

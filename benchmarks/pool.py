@@ -101,7 +101,9 @@ def weights_of(noisy, positive, folds, temperature):
         held_out = [(of[test], positive[test], np.ones(len(test))) for _, test in folds]
         means.append(np.mean([score(*fold) for fold in held_out]))
         parts.append(np.concatenate([contributions(*fold) for fold in held_out]))
-    return weights_of_average(np.array(means), np.array(parts), positive[rows], np.ones(len(rows)), temperature)
+    return weights_of_average(
+        np.array(means), np.array(parts), positive[rows], np.ones(len(rows)), temperature, np.ones(len(means))
+    )
 
 
 def scores(noisy, clean, positive, y_test):

@@ -1,10 +1,11 @@
-"""The candidates of screening.py: today's pool, and 39 that were tried beside it, by kind."""
+"""The candidates of screening.py: the pool before cells were found, and 39 that were tried beside it, by kind."""
 
 from functools import cached_property
 
 import numpy as np
 import screening_forests as forests
 import screening_processes as processes
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import symloss as sl
 from symloss.estimators.base import TrainingData
@@ -137,10 +138,34 @@ def city_block(factors=processes.FACTORS):
 
 
 def pool(split):
-    """Return scores of Z by the candidates of today's pool."""
-    names, estimators = zip(*sl.estimators.default_candidates(sl.AUCClassifier, split.X, split.seed), strict=True)
+    """Return scores of Z by the candidates that the pool had before cells."""
+    names, estimators = zip(*_earlier_pool(split.seed), strict=True)
     fitted = fit_together(estimators, split.X, split.positive, split.weight)
     return {name: raw_scores(model, split.Z) for name, model in zip(names, fitted, strict=True)}
+
+
+def _earlier_pool(seed):
+    common = {"threshold": 0.0, "random_state": seed}
+    process = {"loss": "squared", "model": "gaussian_process", **common}
+    trees = {"model": "trees", "n_estimators": 100, **common}
+    boosting = {"l2_regularization": 1.0, "early_stopping": False, "random_state": seed}
+    small = {"learning_rate": 0.03, "max_iter": 60, "max_leaf_nodes": 6, "min_samples_leaf": 40, **boosting}
+    return [
+        ("trees, leaves of 20", sl.AUCClassifier(min_samples_leaf=20, **trees)),
+        ("trees, leaves of 100", sl.AUCClassifier(min_samples_leaf=100, **trees)),
+        ("trees, leaves of 5", sl.AUCClassifier(min_samples_leaf=5, **trees)),
+        ("trees, leaves of 1", sl.AUCClassifier(min_samples_leaf=1, **(trees | {"n_estimators": 60}))),
+        ("linear, unhinged", sl.AUCClassifier(**common)),
+        ("linear, logistic", sl.AUCClassifier("logistic", alpha=0.001, **common)),
+        ("boosting, 60 small trees", HistGradientBoostingClassifier(**small)),
+        ("boosting, 100 trees", HistGradientBoostingClassifier(**boosting)),
+        ("kernel", sl.AUCClassifier("logistic", "kernel", alpha=5e-5, **common)),
+        ("Gaussian process", sl.AUCClassifier(**process)),
+        ("linear, 20% pruned", sl.AUCClassifier(prune=0.2, **common)),
+        ("trees, 20% pruned", sl.AUCClassifier(prune=0.2, min_samples_leaf=5, **trees)),
+        ("trees, 40% pruned", sl.AUCClassifier(prune=0.4, min_samples_leaf=5, **trees)),
+        ("Gaussian process, 10% pruned", sl.AUCClassifier(prune=0.1, **process)),
+    ]
 
 
 def combined_features(split):

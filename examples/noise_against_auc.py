@@ -2,12 +2,12 @@
 The AUC under noise: symloss and other methods
 ==============================================
 
-The figure shows the AUC on clean labels after learning from labels at four noise rates, as the mean over the nine data
-sets of the benchmark on which the pool of symloss is not chosen. Bars are two standard errors of this mean over the
-draws of each data set. There are 1,000 training points per corrupted class, or fewer if a data set is small. The
-numbers are from the committed benchmark (benchmarks/results/noisy_labels.csv). Logistic regression, LightGBM and the
-perceptron minimize cross-entropy. cleanlab is its ``CleanLearning`` around a random forest with leaves of 20 points,
-the better one of its two in the benchmark. This is the figure of the README.
+The figure shows the AUC on clean labels after learning from labels at three noise rates, as the mean over the eighteen
+data sets of the benchmark on which the pool of symloss is not chosen. Bars are two standard errors of this mean over
+the draws of each data set. There are up to 1,000 training points per corrupted class; most of these data sets are
+smaller. The numbers are from the committed benchmark (benchmarks/results/noisy_labels.csv). Logistic regression,
+LightGBM and the perceptron minimize cross-entropy. cleanlab is its ``CleanLearning`` around a random forest with leaves
+of 20 points, the better one of its two at high noise. This is the figure of the README.
 """
 
 import csv
@@ -18,11 +18,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-NOISES = ["1/0", "0.8/0.3", "0.7/0.4", "0.65/0.45"]
-DATASETS = ["breast_cancer", "digits", "marketing", "penbased", "phoneme", "spambase", "susy", "twonorm", "waveform"]
+NOISES = ["1/0", "0.8/0.3", "0.65/0.45"]
 METHODS = {
     "AUCClassifierCV": ("symloss, AUCClassifierCV", "#C40F2E", 3),
-    "extra trees leaf 20": ("extra trees, leaves of 20", "#6E6E6E", 1.8),
+    "random forest leaf 20": ("random forest, leaves of 20", "#6E6E6E", 1.8),
+    "extra trees leaf 20": ("extra trees, leaves of 20", "#9C6B30", 1.8),
     "cleanlab random forest leaf 20": ("cleanlab, random forest", "#E07B00", 1.8),
     "logistic regression": ("logistic regression", "#0072B2", 1.8),
     "LightGBM": ("LightGBM", "#009E73", 1.8),
@@ -32,7 +32,7 @@ METHODS = {
 aucs = defaultdict(lambda: defaultdict(list))  # by method and noise, then by data set: one for each draw
 with (Path(sys.argv[0]).resolve().parents[1] / "benchmarks/results/noisy_labels.csv").open() as file:
     for row in csv.DictReader(file):
-        if row["size"] == "1000" and row["dataset"] in DATASETS:
+        if row["size"] == "1000":
             aucs[row["method"], row["noise"]][row["dataset"]].append(float(row["auc"]))
 
 
@@ -54,19 +54,19 @@ for place, method in enumerate(order):
     label, color, width = METHODS[method]
     means, errors = np.transpose(found[method])
     print(f"{label:<26}", *(f"{mean:6.1f} ± {2 * error:.1f}" for mean, error in zip(means, errors, strict=True)))
-    x = np.arange(4) + 0.03 * (place - 2.5)  # side by side, so that no bar hides another
+    x = np.arange(len(NOISES)) + 0.03 * (place - 3)  # side by side, so that no bar hides another
     panel.errorbar(
         x, means, 2 * errors, color=color, linewidth=width, elinewidth=1.2, capsize=2.5, marker="o",
         markersize=2 + 1.2 * width,
     )  # fmt: skip
-    height = min(means[-1], height - 2.3)  # of the label, below the one before
-    panel.annotate(f"{label}  {means[-1]:.1f}", (3.16, height), color=color, va="center", annotation_clip=False)
-panel.set_xticks(range(4), ["clean", "20% and 30%", "30% and 40%", "35% and 45%"])
-panel.set(xlabel="wrong labels among the positives and the negatives", xlim=(-0.15, 4.85))
+    height = min(means[-1], height - 1.9)  # of the label, below the one before
+    panel.annotate(f"{label}  {means[-1]:.1f}", (2.16, height), color=color, va="center", annotation_clip=False)
+panel.set_xticks(range(len(NOISES)), ["clean", "20% and 30%", "35% and 45%"])
+panel.set(xlabel="wrong labels among the positives and the negatives", xlim=(-0.15, 3.6))
 panel.set_ylabel("AUC on clean labels")
 panel.xaxis.set_label_coords(0.33, -0.12)
 panel.grid(axis="y", alpha=0.25)
 panel.spines[["top", "right"]].set_visible(False)
-panel.spines["bottom"].set_bounds(-0.15, 3.1)
+panel.spines["bottom"].set_bounds(-0.15, 2.1)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], metadata={"Date": None} if sys.argv[1].endswith("svg") else None, dpi=120)
