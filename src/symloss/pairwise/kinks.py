@@ -28,6 +28,8 @@ Class = Side | Ordered
 _WIDE = 2.0**20
 # So many times the value, squares lose five digits when they are added up.
 _CANCELED = 2.0**16
+# Shares below this part of their class may lose more than eight of their digits in the sum of all.
+_LIGHT = 2.0**-24
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -265,7 +267,8 @@ class _Others(NamedTuple):
         shares = rests = None
         if sums.shares is not None:
             shares = _running(sums.shares, from_rank)
-            if with_rests and shares.device.type == "cpu":  # others do not add up one by one
+            # Only a CPU adds up one by one, and heavier shares lose little.
+            if with_rests and shares.device.type == "cpu" and _lightest(sums.shares) < _LIGHT:
                 rests = _dropped_from(shares, sums.shares, from_rank)
         moments = _running(_moments(sums, center), from_rank) if with_moments else None
         return cls(shares, rests, moments, side.scores.shape[1], from_rank)
@@ -321,8 +324,13 @@ def _running(part: Tensor, from_end: bool) -> Tensor:
     return torch.from_numpy(sums)
 
 
+def _lightest(shares: Tensor) -> float:
+    """Return the smallest share but zero."""
+    return float(torch.where(shares > 0, shares, 1.0).min())
+
+
 def _dropped_from(sums: Tensor, part: Tensor, from_end: bool) -> Tensor:
-    """Return what rounding drops from the sums that ``_running`` returns on a CPU, where each is the one before plus a part."""
+    """Return what rounding drops from the sums that ``_running`` returns on a CPU, which are added up one by one."""
     step = -1 if from_end else 1
     in_order, added = sums.numpy()[:, ::step], part.numpy()[:, ::step]
     before, after = in_order[:, :-1], in_order[:, 1:]
