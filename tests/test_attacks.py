@@ -33,7 +33,7 @@ def test_commands_end_with_one_line(name, cases):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "cases", "seed"), [("engine", 300, 1), ("full_disk", 12, 0), ("pages", 6, 0), ("kills", 2, 0)]
+    ("name", "cases", "seed"), [("engine", 500, 0), ("full_disk", 12, 0), ("pages", 6, 0), ("kills", 2, 0)]
 )
 def test_a_few_cases_of_each_attack(name, cases, seed):
     result = attack(name, "--cases", cases, "--seed", seed)

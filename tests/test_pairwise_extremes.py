@@ -234,3 +234,36 @@ def test_squares_whose_classes_lie_apart_keep_their_digits(shift):
     pos[:320] += shift
     found = sl.pairwise_risk(pos, neg, "squared_hinge", method="structure")
     torch.testing.assert_close(found, matrix(pos, neg, "squared_hinge", None)[0], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", ["ramp", "hinge", "double_hinge"])
+@pytest.mark.parametrize("heaviest", [1e12, 1e16, 1e20])
+def test_weights_far_apart(name, heaviest):
+    check_weights_far_apart(name, heaviest, torch.float64)
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("heaviest", [1e12, 1e16, 1e20])
+def test_weights_far_apart_in_long_rows(heaviest, dtype):
+    check_weights_far_apart("ramp", heaviest, dtype)
+
+
+def check_weights_far_apart(name, heaviest, dtype):
+    """Where the heaviest negative has no slope, as for the ramp loss, the others give all the gradient."""
+    pos = torch.randn(700, generator=torch.Generator().manual_seed(0), dtype=torch.float64).round(decimals=1).to(dtype)
+    weight = torch.tensor([1.0, 1.0, heaviest], dtype=torch.float64)
+    for far in (30.0, 1e25):
+        neg = torch.tensor([0.3, -0.2, far], dtype=dtype)
+        for first, second, first_weight, second_weight in ((pos, neg, None, weight), (-neg, -pos, weight, None)):
+            first, second = first.clone().requires_grad_(), second.clone().requires_grad_()
+            gradients = [
+                torch.autograd.grad(
+                    sl.pairwise_risk(first, second, name, first_weight, second_weight, method=method), (first, second)
+                )
+                for method in ("structure", "tiles")
+            ]
+            for found, exact in zip(*gradients, strict=True):
+                assert exact.any()
+                off = (found - exact).abs().max() / exact.abs().max()
+                assert off <= (1e-6 if dtype == torch.float32 else 1e-10)

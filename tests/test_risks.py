@@ -186,6 +186,17 @@ def test_weightless_points_cannot_poison(risk):
     assert ragged.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
+def test_a_balanced_risk_that_is_infinite(rates):
+    # The point of no weight has no part in it, also if the one that counts has an infinite loss.
+    scores = torch.tensor([-1e4, 0.0, 0.0], requires_grad=True)
+    value = ber_risk(scores, [1, 0, 0], "exponential", torch.tensor([1.0, 1.0, 0.0]), **rates)
+    value.backward()
+    assert value == math.inf
+    assert scores.grad[0] == -math.inf
+    assert scores.grad[2] == 0
+
+
 BAD = [
     (torch.zeros(()), [1], "single number"),
     (torch.zeros(3), [1, 0], "target must have shape (3,)"),

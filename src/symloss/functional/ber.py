@@ -81,9 +81,8 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
         return _clean_ber(scores, positive, torch.where(both, share, 0.0).to(scores.dtype), loss, rates)
     warn_if_missing(complete, "the balanced-error risk uses the class that is there")
     margins = torch.where(positive, scores, -scores)
-    if weight is not None:
-        margins = _where_counted(margins, weight)
-    return (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
+    part = 0.5 * share.to(scores.dtype)
+    return (part * loss(margins) if weight is None else _where_counted(part, margins, weight, loss)).sum(-1)
 
 
 def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
@@ -114,13 +113,17 @@ def _clean_ber(scores: Tensor, positive: Tensor, share: Tensor, loss: Loss, rate
 
     def mean(margins: Tensor, of_pos: float, of_neg: float) -> Tensor:
         part = torch.where(positive, of_pos * share, of_neg * share)
-        return non_negative((part * loss(_where_counted(margins, part.abs()))).sum(-1), loss)
+        return non_negative(_where_counted(part, margins, part.abs(), loss).sum(-1), loss)
 
     return 0.5 * (mean(scores, 1 + b, -b) + mean(-scores, -d, 1 + d))
 
 
-def _where_counted(margins: Tensor, weight: Tensor) -> Tensor:
-    """Return margins with those of no weight moved to one that counts: zero times an infinite loss would be NaN."""
+def _where_counted(part: Tensor, margins: Tensor, weight: Tensor, loss: Loss) -> Tensor:
+    """Return part times loss, and zero for what has no weight: zero times an infinite loss would be NaN.
+
+    So would zero times an infinite slope: margins of no weight are moved to one that counts, without its gradient.
+    """
     if not margins.shape[-1]:
-        return margins
-    return torch.where(weight > 0, margins, margins.gather(-1, weight.argmax(-1, keepdim=True)))
+        return part * loss(margins)
+    elsewhere = margins.detach().gather(-1, weight.argmax(-1, keepdim=True))
+    return torch.where(weight > 0, part * loss(torch.where(weight > 0, margins, elsewhere)), 0.0)

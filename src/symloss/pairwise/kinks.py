@@ -6,6 +6,7 @@ t among the u. Long rows on a CPU are ranked in the order in which they come; al
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -27,6 +28,8 @@ Class = Side | Ordered
 _WIDE = 2.0**20
 # So many times the value, squares lose five digits when they are added up.
 _CANCELED = 2.0**16
+# Shares below this part of their class may lose more than eight of their digits in the sum of all.
+_LIGHT = 2.0**-24
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -100,10 +103,11 @@ def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kin
     intercept, slope = (*line, 0.0, 0.0)[:2]
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
     found = _Found.of(s, t, corners, squares)
+    signs = {kink.weight > 0 for kink in corners if kink.power and kink.weight}
     value = torch.zeros_like(center).add_(intercept * s.total * t.total)
     gradients = []
     for own, other, sign, rank, sums in zip((s, t), (t, s), (1.0, -1.0), found.ranks, found.others, strict=True):
-        others = _Others.of(other, sums, center, bool(squares), from_rank=sign > 0)
+        others = _Others.of(other, sums, center, bool(squares), with_rests=len(signs) > 1, from_rank=sign > 0)
         at_corners, at_squares = (rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None)))
         side = _OneSide(own, others, sign, sign * slope * other.total, corners, at_corners, squares, at_squares)
         gradients.append(side.add_to(value, center, s.dtype))
@@ -198,8 +202,25 @@ class _OneSide(NamedTuple):
         slopes, *values = (mixture @ active.flatten(1)).view(-1, *x.shape)
         for part in values:
             value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=self.others.unit)
+        if self.others.rests is not None:
+            slopes = self._slopes_of_bands(self.others.rests, rank, rows, columns)
         scaled: Tensor = slopes.mul_(self.sign * self.others.unit)
         return scaled
+
+    def _slopes_of_bands(self, rests: Tensor, rank: Rank, rows: slice, columns: slice) -> Tensor:
+        """Return the same slopes from the shares between neighboring corners.
+
+        The slopes of the corners would cancel beyond the last one, and leave the rounding of all that is active there.
+        """
+        order = sorted((k for k, kink in enumerate(self.corners) if kink.power), key=lambda k: self.corners[k].where)
+        slopes = [-math.fsum(self.corners[k].weight for k in order[place:]) for place in range(len(order))]
+        bands: Tensor | float = 0.0
+        for end in rank.ends(rows, columns):
+            for sums in (cast(Tensor, self.others.shares), rests):
+                active = sums[rows].expand(len(order), -1, -1).gather(2, end[order].long())
+                bands = bands + active.diff(dim=0, prepend=torch.zeros_like(active[:1]))
+        mixed: Tensor = torch.tensordot(rests.new_tensor(slopes), cast(Tensor, bands), 1)
+        return mixed
 
     def _square(
         self, kink: Kink, twice: Tensor, value: Tensor, x: Tensor, share: Tensor | float, rows: slice
@@ -221,27 +242,36 @@ class _Others(NamedTuple):
 
     For a positive, the active part is the negatives from its rank on (``from_rank`` is True). For a negative, it is the
     positives up to its rank. ``shares`` and ``moments`` hold the sums (k, size + 1) of the shares and of share times
-    (score - center). ``shares`` is None where all shares are equal: then counting is enough.
+    (score - center). ``shares`` is None where all shares are equal: then counting is enough. ``rests`` are what
+    rounding drops from ``shares``, or None if it is not needed.
     """
 
     shares: Tensor | None
+    rests: Tensor | None
     moments: Tensor | None
     size: int
     from_rank: bool
 
     @classmethod
-    def of(cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
+    def of(
+        cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, with_rests: bool, from_rank: bool
+    ) -> _Others:
         """Return the sums over one class, given in order if they are needed.
 
         They are added up from the end where the active part begins. The other way would need a difference of two sums,
         which an outlier would spoil.
         """
         if sums is None:
-            return cls(None, None, side.scores.shape[1], from_rank)
+            return cls(None, None, None, side.scores.shape[1], from_rank)
 
-        shares = None if sums.shares is None else _running(sums.shares, from_rank)
+        shares = rests = None
+        if sums.shares is not None:
+            shares = _running(sums.shares, from_rank)
+            # Only a CPU adds up one by one, and heavier shares lose little.
+            if with_rests and shares.device.type == "cpu" and _lightest(sums.shares) < _LIGHT:
+                rests = _dropped_from(shares, sums.shares, from_rank)
         moments = _running(_moments(sums, center), from_rank) if with_moments else None
-        return cls(shares, moments, side.scores.shape[1], from_rank)
+        return cls(shares, rests, moments, side.scores.shape[1], from_rank)
 
     @property
     def unit(self) -> float:
@@ -256,9 +286,9 @@ class _Others(NamedTuple):
         twice = rank.twice[:, rows, columns]
         if self.shares is None:
             return (2 * self.size - twice if self.from_rank else twice).double()
-        below = cast(Tensor, rank.below)[:, rows, columns]
         shares = self.shares[rows].expand(len(twice), -1, -1)
-        return shares.gather(2, below.long()) + shares.gather(2, (twice - below).long())
+        below, up_to = rank.ends(rows, columns)
+        return shares.gather(2, below.long()) + shares.gather(2, up_to.long())
 
     def met(self, twice: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         """Return the share and the moment of the active part, for each point of some rows.
@@ -292,3 +322,18 @@ def _running(part: Tensor, from_end: bool) -> Tensor:
     sums[:, ::step][:, 0] = 0
     np.cumsum(part.numpy()[:, ::step], 1, out=sums[:, ::step][:, 1:])
     return torch.from_numpy(sums)
+
+
+def _lightest(shares: Tensor) -> float:
+    """Return the smallest share but zero."""
+    return float(torch.where(shares > 0, shares, 1.0).min())
+
+
+def _dropped_from(sums: Tensor, part: Tensor, from_end: bool) -> Tensor:
+    """Return what rounding drops from the sums that ``_running`` returns on a CPU, which are added up one by one."""
+    step = -1 if from_end else 1
+    in_order, added = sums.numpy()[:, ::step], part.numpy()[:, ::step]
+    before, after = in_order[:, :-1], in_order[:, 1:]
+    gained = after - before
+    lost = (before - (after - gained)) + (added - gained)
+    return _running(torch.from_numpy(lost[:, ::step].copy()), from_end)

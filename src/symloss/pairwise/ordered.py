@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -83,6 +83,11 @@ class Rank(NamedTuple):
     def some(self, kinks: slice) -> Rank:
         """Return the ranks at some of the kinks."""
         return Rank(self.twice[kinks], None if self.below is None else self.below[kinks])
+
+    def ends(self, rows: slice, columns: slice) -> tuple[Tensor, Tensor]:
+        """Return, in a block, the numbers of scores below each point and up to it, where there are weights."""
+        below = cast(Tensor, self.below)[:, rows, columns]
+        return below, self.twice[:, rows, columns] - below
 
 
 def ranks(pos: Ordered, neg: Ordered, wheres: list[float]) -> tuple[Rank, Rank]:
