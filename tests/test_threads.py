@@ -272,9 +272,9 @@ def test_multiplications_are_points_times_parameters():
 def test_linear_and_kernel_models_are_fitted_on_one_thread(monkeypatch, model):
     seen = []
 
-    def risk(scores, labels, loss, weight):
+    def risk(scores, labels, loss, weight, **settings):
         seen.append(torch.get_num_threads())
-        return sl.functional.auc_risk(scores, labels, loss, weight)
+        return sl.functional.auc_risk(scores, labels, loss, weight, **settings)
 
     monkeypatch.setattr("symloss.estimators.linear.auc_risk", risk)
     sl.AUCClassifier("logistic", model, threshold=0.0).fit(*drawn())

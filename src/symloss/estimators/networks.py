@@ -233,7 +233,10 @@ def fit_networks(
                 rows = torch.from_numpy(batch).to(device)
                 optimizer.zero_grad()
                 batch_weight = None if weights is None else weights[rows]
-                value = risk(networks(rows_on_device[rows]), labels[rows], schedule.loss, batch_weight).sum()
+                scores = networks(rows_on_device[rows])
+                if not scores.isfinite().all():
+                    raise _diverged(schedule)
+                value = risk(scores, labels[rows], schedule.loss, batch_weight).sum()
                 torch.autograd.backward(value)
                 optimizer.step()
             networks.eval()
@@ -241,8 +244,12 @@ def fit_networks(
                 break
     best.restore(networks)
     if not all(bool(parameter.isfinite().all()) for parameter in networks.parameters()):
-        raise ValueError(f"training diverged with learning_rate={schedule.learning_rate:g}; give a smaller one")
+        raise _diverged(schedule)
     return fitted
+
+
+def _diverged(schedule: Schedule) -> ValueError:
+    return ValueError(f"training diverged with learning_rate={schedule.learning_rate:g}; give a smaller one")
 
 
 def _multiplications(networks: nn.Module, n: int) -> float:

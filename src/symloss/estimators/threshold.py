@@ -5,8 +5,11 @@ By corollary 4, the balanced accuracy on corrupted labels is largest where that 
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from symloss.threads import one_thread
@@ -70,7 +73,9 @@ def _equally_likely(ordered: Array, positive: NDArray[np.bool_], weight: Array) 
     place = (np.clip(ordered, low, high) / 2 - low / 2) / unit  # from 0 to 1
     share = np.where(positive, weight / weight[positive].sum(), weight / weight[~positive].sum()) / 2
     fitted = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-10)
-    fitted.fit(place[:, None], positive, sample_weight=share)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # where Newton's steps end, scikit-learn goes on by L-BFGS
+        fitted.fit(place[:, None], positive, sample_weight=share)
     slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
     crossing = -intercept / slope if slope > 0 else 0.5
     return float(low + 2 * unit * min(max(crossing, 0.0), 1.0))
