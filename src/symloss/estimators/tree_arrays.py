@@ -6,7 +6,7 @@ The nodes of all trees stand one after another, one array for each field of scik
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sklearn.tree._tree import Tree
 from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
 from symloss.estimators.tree_checks import check_nodes
 
-Forest = ExtraTreesRegressor | RandomForestRegressor
+Forest: TypeAlias = ExtraTreesRegressor | RandomForestRegressor
 _LARGEST = 2**31 - 1  # the largest number of features
 
 
