@@ -12,6 +12,7 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from symloss.estimators.base import TrainingData
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
 ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
 _MOST_ROWS = 1000
+_LEAVES_OF_A_STUMP = 2
 
 
 def shares(estimator: Any) -> bool:
@@ -57,6 +59,20 @@ def prunes(estimator: Any) -> bool:
     (False, True)
     """
     return is_own(estimator) and estimator.prune > 0
+
+
+def resists_noise(estimator: Any) -> bool:
+    """Return whether an estimator can hardly follow wrong labels: it leaves some out, or boosts trees of one split.
+
+    Examples
+    --------
+    >>> stumps, trees = (HistGradientBoostingClassifier(max_leaf_nodes=leaves) for leaves in (2, 31))
+    >>> resists_noise(BERClassifier(prune=0.1)), resists_noise(stumps), resists_noise(trees)
+    (True, True, False)
+    """
+    return prunes(estimator) or (
+        isinstance(estimator, HistGradientBoostingClassifier) and estimator.max_leaf_nodes == _LEAVES_OF_A_STUMP
+    )
 
 
 def groups(estimators: Sequence[Any]) -> list[list[int]]:

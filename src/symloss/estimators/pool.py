@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
-from symloss.estimators.candidates import ALL_AT_ONCE, is_own, prunes
+from symloss.estimators.candidates import ALL_AT_ONCE, is_own, resists_noise
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 
 _VERY_MANY = 50_000
@@ -24,8 +24,8 @@ def default_candidates(
 
     In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
     Pruned candidates leave out the least credible labels of each class, and follow the others more closely.
-    Above 6,000 points, cells and pruned candidates are left out, which take long; a kernel model and trees with larger
-    leaves take their place. Above 50,000 points there is one more, boosting with more and larger trees.
+    Above 6,000 points, cells, stumps and pruned candidates are left out; a kernel model and trees with larger and
+    smaller leaves take their place. Above 50,000 points there is one more, boosting with more and larger trees.
     Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features. To add
     candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 
@@ -45,16 +45,14 @@ def default_candidates(
     ...     print(name)
     trees, leaves of 20
     trees, leaves of 5
-    trees, leaves of 1
     linear, unhinged
     linear, logistic
+    boosting, 100 stumps
     boosting, 60 small trees
     boosting, 100 trees
     Gaussian process
     cells
     linear, 20% pruned
-    trees, 20% pruned
-    trees, 40% pruned
     random forest, 20% pruned
     random forest, 40% pruned
     cells, 20% pruned
@@ -63,23 +61,17 @@ def default_candidates(
     common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
     pool: list[tuple[str, Any]] = [
         *(
-            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
-            for leaf, trees in ((20, 100), (5, 100), (1, 60))
+            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=100, min_samples_leaf=leaf, **common))
+            for leaf in (20, 5)
         ),
         ("linear, unhinged", kind(**common)),
         ("linear, logistic", kind("logistic", alpha=0.001, **common)),
+        ("boosting, 100 stumps", _boosting(0.05, 100, leaves=2, points_of_a_leaf=40, seed=random_state)),
         ("boosting, 60 small trees", _boosting(0.03, 60, leaves=6, points_of_a_leaf=40, seed=random_state)),
         ("boosting, 100 trees", _boosting(0.1, 100, leaves=31, points_of_a_leaf=20, seed=random_state)),
         ("Gaussian process", kind("squared", "gaussian_process", **common)),
         ("cells", kind(model="cells", n_estimators=100, **common)),
         ("linear, 20% pruned", kind(prune=0.2, **common)),
-        *(
-            (
-                f"trees, {share:.0%} pruned",
-                kind(model="trees", prune=share, n_estimators=100, min_samples_leaf=5, **common),
-            )
-            for share in (0.2, 0.4)
-        ),
         *(
             (
                 f"random forest, {share:.0%} pruned",
@@ -93,10 +85,12 @@ def default_candidates(
         ),
     ]
     if X.shape[0] > ALL_AT_ONCE:
-        pool = [(name, candidate) for name, candidate in pool if not prunes(candidate) and name != "cells"]
-        large_leaves = kind(model="trees", n_estimators=100, min_samples_leaf=100, **common)
-        kernel = kind("logistic", "kernel", alpha=5e-5, **common)
-        pool += [("trees, leaves of 100", large_leaves), ("kernel", kernel)]
+        pool = [(name, each) for name, each in pool if name != "cells" and not resists_noise(each)]
+        pool += [
+            ("trees, leaves of 100", kind(model="trees", n_estimators=100, min_samples_leaf=100, **common)),
+            ("trees, leaves of 1", kind(model="trees", n_estimators=60, min_samples_leaf=1, **common)),
+            ("kernel", kind("logistic", "kernel", alpha=5e-5, **common)),
+        ]
     if X.shape[0] > _VERY_MANY:
         pool.append(("boosting, 300 trees", _boosting(0.05, 300, leaves=63, points_of_a_leaf=100, seed=random_state)))
     is_sparse = hasattr(X, "tocsr")
