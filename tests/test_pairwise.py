@@ -746,21 +746,3 @@ def test_forward_mode_says_what_to_use():
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         sl.pairwise_risk(*arguments)
-
-
-@pytest.mark.parametrize("name", ["hinge", "ramp", "squared_hinge"])
-def test_a_single_pair_just_past_a_corner_keeps_its_digits(name):
-    pos, neg = torch.linspace(5, 1000, 40).double(), torch.zeros(3).double()
-    pos[7] = 1 - 1e-9
-    found, exact = (sl.pairwise_risk(pos, neg, name, method=method) for method in ("auto", "tiles"))
-    assert found > 0
-    torch.testing.assert_close(found, exact, rtol=1e-9, atol=0)
-
-
-@pytest.mark.parametrize("name", ["hinge", "sigmoid", "squared"])
-def test_scores_that_are_stored_with_the_opposite_sign(name):
-    pos, neg = (torch.view_as_complex(torch.randn(9, 2)).conj().imag for _ in range(2))
-    assert pos.is_neg()
-    assert sl.pairwise_risk(pos, neg, name) == sl.pairwise_risk(pos.clone().resolve_neg(), neg.resolve_neg(), name)
-    both, target = torch.cat([pos, neg]), torch.arange(18) < 9
-    assert sl.AUCLoss(name)(both, target) == sl.pairwise_risk(pos.resolve_neg(), neg.resolve_neg(), name)

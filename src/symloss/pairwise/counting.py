@@ -53,11 +53,11 @@ def counted(s: Scores, t: Scores, structure: Piecewise) -> Arrays | None:
     total += of_pos.dot(s).item() + of_neg.dot(t).item()
     for kink in structure.kinks:
         if kink.power == 2:
-            by_pos, by_neg = _squares(kink, s, t, s_sorted - center, t_sorted - center)
+            by_pos, by_neg, count = _squares(kink, s, t, s_sorted - center, t_sorted - center)
             total += 0.5 * (by_pos.dot(s - kink.where) + by_neg.dot(t)).item()
             of_pos += by_pos
             of_neg += by_neg
-            size += abs(kink.weight) * width**2 * n * m
+            size += abs(kink.weight) * width**2 * count
     if size > _CANCELED * abs(total):
         return None
     of_pos /= n * m
@@ -80,15 +80,19 @@ def _active(
     return halves, others, others.sum().item()
 
 
-def _squares(kink: Kink, s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats) -> tuple[Floats, Floats]:
-    """Return the sums of the slopes of a jump in curvature, for each s and each t; ties add nothing."""
+def _squares(kink: Kink, s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats) -> tuple[Floats, Floats, float]:
+    """Return the sums of the slopes of a jump in curvature, for each s and each t, and the number of active pairs.
+
+    Ties add nothing.
+    """
     u, u_sorted = s - kink.where, s_sorted - kink.where
     above, below = t_sorted.searchsorted(u), u_sorted.searchsorted(t)
     # From the end where the active part begins: a difference of two sums would lose digits under an outlier.
     of_t = np.append(t_sorted[::-1].cumsum()[::-1], 0.0)
     of_u = np.append(0.0, u_sorted.cumsum())
     weight = 2 * kink.weight
-    return weight * ((len(t) - above) * u - of_t[above]), weight * (below * t - of_u[below])
+    by_pos, by_neg = weight * ((len(t) - above) * u - of_t[above]), weight * (below * t - of_u[below])
+    return by_pos, by_neg, np.add.reduce(below).item()
 
 
 def _twice_below(in_order: Floats, scores: Floats, shift: float) -> NDArray[np.intp]:
