@@ -33,36 +33,51 @@ def counted(s: Scores, t: Scores, structure: Piecewise) -> Arrays | None:
     width = max(ends) - min(ends)
     if not math.isfinite(sum(ends)) or width > _WIDE * max(1.0, *[abs(kink.where) for kink in structure.kinks]):
         return None
+    total, size, of_pos, of_neg = _corners(s, t, s_sorted, t_sorted, structure, width)
     center = 0.5 * s_sorted.item(n // 2) + 0.5 * t_sorted.item(m // 2)
-    intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
-    of_pos: Floats | float = m * float(slope)
-    of_neg: Floats | float = -n * float(slope)
+    s -= center
+    t -= center
+    if not isinstance(of_pos, float):
+        total += np.dot(of_pos, s).item() + np.dot(of_neg, t).item()
+    for kink in structure.kinks:
+        if kink.power == 2:
+            value, by_pos, by_neg, count = _squares(kink, s, t)
+            total += value
+            of_pos, of_neg = _added(of_pos, by_pos), _added(of_neg, by_neg)
+            size += abs(kink.weight) * width**2 * count
+    if isinstance(of_pos, float) or isinstance(of_neg, float):  # there are only steps
+        of_pos, of_neg = np.zeros(n), np.zeros(m)
+    if size > _CANCELED * abs(total):
+        return None
+    of_pos /= n * m
+    of_neg /= n * m
+    return sum(structure.coefficients[:1]) + total / (n * m), of_pos, of_neg
+
+
+def _corners(
+    s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats, structure: Piecewise, width: float
+) -> tuple[float, float, Floats | float, Floats | float]:
+    """Return the part of the sum without scores, the size of all terms, and the slopes of the line and the corners.
+
+    Slopes are zero, and not arrays, if there is neither a line nor a corner.
+    """
+    n, m, slope = len(s), len(t), float(sum(structure.coefficients[1:2]))
+    of_pos: Floats | float = np.full(n, m * slope) if slope else 0.0
+    of_neg: Floats | float = np.full(m, -n * slope) if slope else 0.0
     total, size = 0.0, n * m * abs(slope) * width
     for kink in structure.kinks:
         if kink.power < 2:
             active_s, active_t, count = _active(s, t, s_sorted, t_sorted, kink.where)
             total += kink.weight * kink.where**kink.power * count
         if kink.power == 1:
-            of_pos = of_pos - float(kink.weight) * active_s
-            of_neg = of_neg + float(kink.weight) * active_t
+            of_pos = _added(of_pos, -float(kink.weight) * active_s)
+            of_neg = _added(of_neg, float(kink.weight) * active_t)
             size += abs(kink.weight) * (width + abs(kink.where)) * count
-    s -= center
-    t -= center
-    if isinstance(of_pos, float) or isinstance(of_neg, float):  # there is no corner
-        of_pos, of_neg = np.full(n, of_pos), np.full(m, of_neg)
-    total += of_pos.dot(s).item() + of_neg.dot(t).item()
-    for kink in structure.kinks:
-        if kink.power == 2:
-            by_pos, by_neg, count = _squares(kink, s, t, s_sorted - center, t_sorted - center)
-            total += 0.5 * (by_pos.dot(s - kink.where) + by_neg.dot(t)).item()
-            of_pos += by_pos
-            of_neg += by_neg
-            size += abs(kink.weight) * width**2 * count
-    if size > _CANCELED * abs(total):
-        return None
-    of_pos /= n * m
-    of_neg /= n * m
-    return intercept + total / (n * m), of_pos, of_neg
+    return total, size, of_pos, of_neg
+
+
+def _added(slopes: Floats | float, part: Floats) -> Floats:
+    return part if isinstance(slopes, float) else slopes + part
 
 
 def _active(
@@ -80,19 +95,24 @@ def _active(
     return halves, others, others.sum().item()
 
 
-def _squares(kink: Kink, s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats) -> tuple[Floats, Floats, float]:
-    """Return the sums of the slopes of a jump in curvature, for each s and each t, and the number of active pairs.
+def _squares(kink: Kink, s: Floats, t: Floats) -> tuple[float, Floats, Floats, float]:
+    """Return the sum of a jump in curvature, the sums of its slopes for each s and t, and the number of active pairs.
 
     Ties add nothing.
     """
-    u, u_sorted = s - kink.where, s_sorted - kink.where
+    n, m = len(s), len(t)
+    u = s - kink.where
+    u_sorted, t_sorted = u.copy(), t.copy()
+    u_sorted.sort()
+    t_sorted.sort()
     above, below = t_sorted.searchsorted(u), u_sorted.searchsorted(t)
     # From the end where the active part begins: a difference of two sums would lose digits under an outlier.
-    of_t = np.append(t_sorted[::-1].cumsum()[::-1], 0.0)
-    of_u = np.append(0.0, u_sorted.cumsum())
-    weight = 2 * kink.weight
-    by_pos, by_neg = weight * ((len(t) - above) * u - of_t[above]), weight * (below * t - of_u[below])
-    return by_pos, by_neg, np.add.reduce(below).item()
+    of_t, of_u = np.zeros(m + 1), np.zeros(n + 1)
+    np.add.accumulate(t_sorted[::-1], out=of_t[-2::-1])
+    np.add.accumulate(u_sorted, out=of_u[1:])
+    weight = 2.0 * kink.weight
+    by_pos, by_neg = weight * ((m - above) * u - of_t[above]), weight * (below * t - of_u[below])
+    return 0.5 * (by_pos.dot(u) + by_neg.dot(t)).item(), by_pos, by_neg, np.add.reduce(below).item()
 
 
 def _twice_below(in_order: Floats, scores: Floats, shift: float) -> NDArray[np.intp]:
