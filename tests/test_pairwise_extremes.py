@@ -267,3 +267,21 @@ def check_weights_far_apart(name, heaviest, dtype):
                 assert exact.any()
                 off = (found - exact).abs().max() / exact.abs().max()
                 assert off <= (1e-6 if dtype == torch.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("name", ["hinge", "ramp", "squared_hinge"])
+def test_a_single_pair_just_past_a_corner_keeps_its_digits(name):
+    pos, neg = torch.linspace(5, 1000, 40).double(), torch.zeros(3).double()
+    pos[7] = 1 - 1e-9
+    found, exact = (sl.pairwise_risk(pos, neg, name, method=method) for method in ("auto", "tiles"))
+    assert found > 0
+    torch.testing.assert_close(found, exact, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("name", ["hinge", "sigmoid", "squared"])
+def test_scores_that_are_stored_with_the_opposite_sign(name):
+    pos, neg = (torch.view_as_complex(torch.randn(9, 2)).conj().imag for _ in range(2))
+    assert pos.is_neg()
+    assert sl.pairwise_risk(pos, neg, name) == sl.pairwise_risk(pos.resolve_neg(), neg.resolve_neg(), name)
+    positive = torch.arange(9) < 4
+    assert sl.AUCLoss(name)(pos, positive) == sl.pairwise_risk(pos[:4].resolve_neg(), pos[4:].resolve_neg(), name)

@@ -1,76 +1,118 @@
-"""The sums over all pairs for a line plus kinks, for some hundred scores: pairs are counted by searching.
-
-NumPy does it, whose steps take half the time of those of PyTorch.
-"""
+"""The sums over all pairs for a line plus kinks, for some hundred scores: pairs are counted by searching."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
-from symloss.pairwise.problem import Sums, dropped, sums_of_arrays
-
-Floats = NDArray[np.float64]
+from symloss.pairwise.arrays import Arrays, Floats, Scores
+from symloss.pairwise.problem import dropped
 
 _WIDE = 2.0**20  # over a wider range, in multiples of a kink's place, sums of scores lose six of sixteen digits
-_CANCELED = 2.0**16  # so many times the value, squares lose five digits when they are added up
+_CANCELED = 2.0**16  # terms so many times the value lose five digits when they are added up
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def counted(pos: Tensor, neg: Tensor, structure: Piecewise) -> Sums | None:
-    """Return the sums for scores (n,) and (m,) of equal weight on a CPU, or None where they would lose digits.
+def counted(s: Scores, t: Scores, structure: Piecewise) -> Arrays | None:
+    """Return the sums for scores (n,) and (m,) of equal weight, or None where they would lose digits.
 
-    Each pair at which a corner or a step is active counts twice, and one exactly there counts once. Slopes are added up
-    before they are multiplied by a score, so that no large products cancel.
+    A pair exactly at a corner or a step counts one half. Slopes are added up before they are multiplied by a score, so
+    that no large products cancel.
     """
-    s, t = pos.detach().numpy(), neg.detach().numpy()
-    n, m, dtype = len(s), len(t), s.dtype
-    s, t = s.astype(np.float64), t.astype(np.float64)
+    n, m = len(s), len(t)
     if not (n and m):
         return None
-    s_sorted, t_sorted = np.sort(s), np.sort(t)
+    s, t = s.astype(np.float64), t.astype(np.float64)
+    s_sorted, t_sorted = s.copy(), t.copy()
+    s_sorted.sort()  # quicker than np.sort for so few
+    t_sorted.sort()
     ends = s_sorted.item(0), t_sorted.item(0), s_sorted.item(-1), t_sorted.item(-1)  # NaN is sorted to the end
-    widest = _WIDE * max(1.0, *(abs(kink.where) for kink in structure.kinks))
-    if not (math.isfinite(sum(ends)) and max(ends) - min(ends) <= widest):
+    width = max(ends) - min(ends)
+    if not math.isfinite(sum(ends)) or width > _WIDE * max(1.0, *[abs(kink.where) for kink in structure.kinks]):
         return None
+    total, size, of_pos, of_neg = _corners(s, t, s_sorted, t_sorted, structure, width)
     center = 0.5 * s_sorted.item(n // 2) + 0.5 * t_sorted.item(m // 2)
-    intercept, slope = (*structure.coefficients, 0.0, 0.0)[:2]
-    of_pos, of_neg = np.full(n, 2.0 * m * slope), np.full(m, -2.0 * n * slope)
-    total = 0.0
-    for kink in structure.kinks:
-        if kink.power < 2:
-            active = 2 * m - _twice_below(t_sorted, s, -kink.where)
-            total += kink.weight * kink.where**kink.power * float(active.sum())
-        if kink.power == 1:
-            of_pos -= kink.weight * active
-            of_neg += kink.weight * _twice_below(s_sorted, t, kink.where)
-    s, t = s - center, t - center
-    total += float(of_pos @ s + of_neg @ t)
+    s -= center
+    t -= center
+    if not isinstance(of_pos, float):
+        total += np.dot(of_pos, s).item() + np.dot(of_neg, t).item()
     for kink in structure.kinks:
         if kink.power == 2:
-            by_pos, by_neg = _squares(kink, s, t, s_sorted - center, t_sorted - center)
-            total += 0.5 * float(by_pos @ (s - kink.where) + by_neg @ t)
-            of_pos, of_neg = of_pos + by_pos, of_neg + by_neg
-            if abs(kink.weight) * (max(ends) - min(ends)) ** 2 * 2 * n * m > _CANCELED * abs(total):
-                return None
-    of_pos /= 2 * n * m
-    of_neg /= 2 * n * m
-    return sums_of_arrays(intercept + total / (2 * n * m), of_pos, of_neg, dtype)
+            value, by_pos, by_neg, count = _squares(kink, s, t)
+            total += value
+            of_pos, of_neg = _added(of_pos, by_pos), _added(of_neg, by_neg)
+            size += abs(kink.weight) * width**2 * count
+    if isinstance(of_pos, float) or isinstance(of_neg, float):  # there are only steps
+        of_pos, of_neg = np.zeros(n), np.zeros(m)
+    if size > _CANCELED * abs(total):
+        return None
+    of_pos /= n * m
+    of_neg /= n * m
+    return sum(structure.coefficients[:1]) + total / (n * m), of_pos, of_neg
 
 
-def _squares(kink: Kink, s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats) -> tuple[Floats, Floats]:
-    """Return twice the sums of the slopes of a jump in curvature, for each s and each t; ties add nothing."""
-    u, u_sorted = s - kink.where, s_sorted - kink.where
+def _corners(
+    s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats, structure: Piecewise, width: float
+) -> tuple[float, float, Floats | float, Floats | float]:
+    """Return the part of the sum without scores, the size of all terms, and the slopes of the line and the corners.
+
+    Slopes are zero, and not arrays, if there is neither a line nor a corner.
+    """
+    n, m, slope = len(s), len(t), float(sum(structure.coefficients[1:2]))
+    of_pos: Floats | float = np.full(n, m * slope) if slope else 0.0
+    of_neg: Floats | float = np.full(m, -n * slope) if slope else 0.0
+    total, size = 0.0, n * m * abs(slope) * width
+    for kink in structure.kinks:
+        if kink.power < 2:
+            active_s, active_t, count = _active(s, t, s_sorted, t_sorted, kink.where)
+            total += kink.weight * kink.where**kink.power * count
+        if kink.power == 1:
+            of_pos = _added(of_pos, -float(kink.weight) * active_s)
+            of_neg = _added(of_neg, float(kink.weight) * active_t)
+            size += abs(kink.weight) * (width + abs(kink.where)) * count
+    return total, size, of_pos, of_neg
+
+
+def _added(slopes: Floats | float, part: Floats) -> Floats:
+    return part if isinstance(slopes, float) else slopes + part
+
+
+def _active(
+    s: Floats, t: Floats, s_sorted: Floats, t_sorted: Floats, where: float
+) -> tuple[NDArray[Any], NDArray[Any], float]:
+    """Return how many pairs of each s, and of each t, have a margin below ``where``, and their number.
+
+    Rounding and ties add to the first search and take from the second. So if the numbers agree, there were none.
+    """
+    of_s, of_t = len(t) - t_sorted.searchsorted(s - where), s_sorted.searchsorted(t + where)
+    count = np.add.reduce(of_t).item()
+    if np.add.reduce(of_s).item() == count:
+        return of_s, of_t, count
+    halves, others = len(t) - 0.5 * _twice_below(t_sorted, s, -where), 0.5 * _twice_below(s_sorted, t, where)
+    return halves, others, others.sum().item()
+
+
+def _squares(kink: Kink, s: Floats, t: Floats) -> tuple[float, Floats, Floats, float]:
+    """Return the sum of a jump in curvature, the sums of its slopes for each s and t, and the number of active pairs.
+
+    Ties add nothing.
+    """
+    n, m = len(s), len(t)
+    u = s - kink.where
+    u_sorted, t_sorted = u.copy(), t.copy()
+    u_sorted.sort()
+    t_sorted.sort()
     above, below = t_sorted.searchsorted(u), u_sorted.searchsorted(t)
     # From the end where the active part begins: a difference of two sums would lose digits under an outlier.
-    of_t = np.append(t_sorted[::-1].cumsum()[::-1], 0.0)
-    of_u = np.append(0.0, u_sorted.cumsum())
-    weight = 4 * kink.weight
-    return weight * ((len(t) - above) * u - of_t[above]), weight * (below * t - of_u[below])
+    of_t, of_u = np.zeros(m + 1), np.zeros(n + 1)
+    np.add.accumulate(t_sorted[::-1], out=of_t[-2::-1])
+    np.add.accumulate(u_sorted, out=of_u[1:])
+    weight = 2.0 * kink.weight
+    by_pos, by_neg = weight * ((m - above) * u - of_t[above]), weight * (below * t - of_u[below])
+    return 0.5 * (by_pos.dot(u) + by_neg.dot(t)).item(), by_pos, by_neg, np.add.reduce(below).item()
 
 
 def _twice_below(in_order: Floats, scores: Floats, shift: float) -> NDArray[np.intp]:

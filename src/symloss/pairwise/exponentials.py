@@ -1,4 +1,4 @@
-"""The sums over some thousand pairs for three smooth losses, in which exp(z) is the product of exp(s) and exp(-t).
+"""The sums over some thousand pairs for three smooth losses that are functions of exp(-s) / exp(-t).
 
 So n + m exponentials are enough, and products with a matrix give the sums of slopes. Nothing cancels: every digit of a
 small slope is kept.
@@ -9,49 +9,76 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from symloss.losses import Logistic, Loss, Savage, Sigmoid
-from symloss.pairwise.problem import Sums
+from symloss.pairwise.arrays import Arrays, Floats, Scores, ones
 
-_LARGEST = 100.0  # the exponents of either score: the third power of the product of their exponentials is finite
+_LARGEST = 80.0  # the exponent of either score: products of eight sums of exponentials neither overflow nor vanish
+_LEAST_LOGARITHM = 0.01  # a smaller mean of log(1 + q) would lose digits as the logarithm of a product
+_FEW_LOGARITHMS = 1 << 10  # so few are computed at once
+_FOLDS = 3  # so many times, two factors become one: a logarithm takes as long as ten products
 
 
 class Form(NamedTuple):
-    """A loss in terms of q = exp(rate * z): its slope is scale * q * h(q).
+    """A loss in terms of a = exp(-rate * s) and b = exp(-rate * t).
 
-    ``evaluate`` turns the matrix of all q into that of all h(q), and returns the sum of the values too.
-    From ``least`` to ``most`` pairs this is the shortest way.
+    ``sums`` takes the matrix of all a + b, which it may change, a and b, and returns the sum of the values, and the
+    sums of the slopes divided by ``-scale``, by s and by t. Up to ``most`` pairs this is the shortest way.
     """
 
     rate: float
     scale: float
-    least: int
     most: int
-    evaluate: Callable[[Tensor], tuple[Tensor, Tensor]]
+    sums: Callable[[Floats, Floats, Floats], Arrays]
 
 
-def _sigmoid(q: Tensor) -> tuple[Tensor, Tensor]:
-    values = q.add_(1).reciprocal_()
-    return values.sum(), values.square_()
+def _sigmoid(both: Floats, a: Floats, b: Floats) -> Arrays:
+    """The value is a / (a + b), the slope -a b / (a + b)^2."""
+    rest = np.reciprocal(both, out=both)
+    total = a.dot(rest.dot(ones(len(b)))).item()
+    rest *= rest
+    return total, rest.dot(b) * a, a.dot(rest) * b
 
 
-def _savage(q: Tensor) -> tuple[Tensor, Tensor]:
-    roots = q.add_(1).reciprocal_()
-    values = roots.square()
-    return values.sum(), values.mul_(roots)
+def _savage(both: Floats, a: Floats, b: Floats) -> Arrays:
+    """The value is a^2 / (a + b)^2, the slope -4 a^2 b / (a + b)^3."""
+    roots = np.reciprocal(both, out=both)
+    rest, a = roots * roots, a * a
+    total = a.dot(rest.dot(ones(len(b)))).item()
+    rest *= roots
+    return total, rest.dot(b) * a, a.dot(rest) * b
 
 
-def _logistic(q: Tensor) -> tuple[Tensor, Tensor]:
-    total = q.log1p().sum()
-    return total, q.add_(1).reciprocal_()
+def _logistic(both: Floats, a: Floats, b: Floats) -> Arrays:
+    """The value is log((a + b) / b), the slope -a / (a + b)."""
+    rest, total = np.reciprocal(both), 0.0
+    if both.size > _FEW_LOGARITHMS:
+        total = _logarithms(both) - len(a) * _sum(np.log(b))
+    if not total > _LEAST_LOGARITHM * rest.size:
+        total = _sum(np.log1p(a[:, None] / b))
+    return total, rest.dot(ones(len(b))) * a, a.dot(rest)
+
+
+def _logarithms(factors: Floats) -> float:
+    """Return the sum of the logarithms of all factors, which are changed."""
+    rows = len(factors)
+    for _ in range(_FOLDS):
+        half = rows // 2
+        factors[:half] *= factors[rows - half : rows]
+        rows -= half
+    return _sum(np.log(factors[:rows]))
+
+
+def _sum(values: Floats) -> float:
+    total = values.dot(ones(values.shape[-1]))
+    return float(total if values.ndim == 1 else total.dot(ones(len(total))))
 
 
 _FORMS: dict[type[Loss], Form] = {
-    Sigmoid: Form(1.0, -1.0, 12_000, 45_000, _sigmoid),
-    Savage: Form(2.0, -4.0, 8_000, 40_000, _savage),
-    Logistic: Form(-1.0, -1.0, 9_000, 15_000, _logistic),
+    Sigmoid: Form(1.0, 1.0, 80_000, _sigmoid),
+    Savage: Form(2.0, 4.0, 80_000, _savage),
+    Logistic: Form(1.0, 1.0, 80_000, _logistic),
 }
 
 
@@ -60,18 +87,25 @@ def form_of(loss: Loss) -> Form | None:
     return _FORMS.get(type(loss))
 
 
-def by_exponentials(pos: Tensor, neg: Tensor, form: Form) -> Sums | None:
-    """Return the sums for scores (n,) and (m,) of equal weight on a CPU, or None if a score is large or not finite."""
-    n, m = pos.shape[0], neg.shape[0]
-    exponents = torch.cat([pos, neg.neg()] if form.rate > 0 else [pos.neg(), neg]).double()
-    if abs(form.rate) != 1:
-        exponents *= abs(form.rate)
-    if not exponents.abs().max().item() <= _LARGEST:
+def by_exponentials(s: Scores, t: Scores, form: Form) -> Arrays | None:
+    """Return the sums for scores (n,) and (m,) of equal weight, or None if a score is large or not finite."""
+    n, m = len(s), len(t)
+    a, b = s.astype(np.float64), t.astype(np.float64)
+    if not _all_below(_LARGEST / form.rate, a, b, from_float32=s.dtype == np.float32):
         return None
-    powers = exponents.exp_()
-    of_s, of_t = powers[:n], powers[n:]
-    total, rest = form.evaluate(torch.outer(of_s, of_t))
+    a *= -form.rate
+    b *= -form.rate
+    np.exp(a, out=a)
+    np.exp(b, out=b)
+    total, by_pos, by_neg = form.sums(a[:, None] + b, a, b)
     part = form.scale / (n * m)
-    by_pos = torch.addmv(of_s, rest, of_t, beta=0, alpha=part).mul_(of_s)
-    by_neg = torch.addmv(of_t, rest.t(), of_s, beta=0, alpha=-part).mul_(of_t)
-    return total.div_(n * m), by_pos, by_neg
+    by_pos *= -part
+    by_neg *= part
+    return total / (n * m), by_pos, by_neg
+
+
+def _all_below(largest: float, a: Floats, b: Floats, from_float32: bool) -> bool:
+    """Return whether all numbers are at most so large; squares of float32 cannot overflow, and mostly tell quickly."""
+    if from_float32 and a.dot(a) + b.dot(b) <= largest**2:
+        return True
+    return bool(np.abs(a).max() <= largest and np.abs(b).max() <= largest)

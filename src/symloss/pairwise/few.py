@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, TypeGuard, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from symloss.losses import Analytic, Kink, Loss, Piecewise
+from symloss.losses import Analytic, Loss, Piecewise
 from symloss.pairwise.bounds import in_range
 from symloss.pairwise.margins import margins
-from symloss.pairwise.problem import Sums, sums_of_arrays
+from symloss.pairwise.problem import Sums
 
 
 class Limits(NamedTuple):
@@ -127,20 +126,6 @@ def _added(total: Tensor | None, part: Tensor, weight: float) -> Tensor:
     if total is None:
         return part if weight == 1 else part.mul_(weight)
     return total.add_(part, alpha=weight)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def corner_tile(pos: Tensor, neg: Tensor, kink: Kink) -> Sums | None:
-    """Return the same for one problem and a loss that is a single corner: pairs below it are counted, by NumPy."""
-    s, t = pos.detach().numpy(), neg.detach().numpy()
-    below = t - s.astype(np.float64)[:, None]
-    below += kink.where
-    pairs = below.size
-    if not pairs or np.count_nonzero(below) < pairs or not math.isfinite(below.sum()):
-        return None
-    part, active = kink.weight / pairs, below > 0
-    value = np.maximum(below, 0, out=below).sum().item() * part
-    return sums_of_arrays(value, active.sum(1) * -part, active.sum(0) * part, s.dtype)
 
 
 def finite_margins(pos: Tensor, neg: Tensor) -> Tensor | None:

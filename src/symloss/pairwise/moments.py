@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from symloss.losses import ExponentialDecay
-from symloss.pairwise.problem import Side, Sums, blocks, in_one_block, sums_of_arrays
+from symloss.pairwise.arrays import Arrays, Scores
+from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 
 _LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
 
@@ -143,46 +144,53 @@ def plain_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Su
     return value[..., 0], grad_pos, (t - top_s).mul_(rate).add_(of_s).exp_().mul_(rate * scale / t.shape[-1])
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def one_line(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
+def one_line(s: Scores, t: Scores, coefficients: tuple[float, ...]) -> Arrays | None:
     """Return the same sums for one problem (n,) and (m,) and a line, or None if a score is not finite."""
     a, b = (*coefficients, 0.0, 0.0)[:2]
-    s, t = pos.detach().numpy(), neg.detach().numpy()
     center = t.item(0)  # so that an offset costs no digits
     n, m = len(s), len(t)
     gap = np.subtract(s, center, dtype=np.float64).sum().item() / n
     gap -= np.subtract(t, center, dtype=np.float64).sum().item() / m
-    if not math.isfinite(gap):
-        return None
-    return sums_of_arrays(a + b * gap, np.full(n, b / n, s.dtype), np.full(m, -b / m, s.dtype), s.dtype)
+    return (a + b * gap, np.full(n, b / n), np.full(m, -b / m)) if math.isfinite(gap) else None
 
 
-def one_polynomial(pos: Tensor, neg: Tensor, coefficients: tuple[float, ...]) -> Sums | None:
+def one_polynomial(s: Scores, t: Scores, coefficients: tuple[float, ...]) -> Arrays | None:
     """Return the same sums for one problem (n,) and (m,) and a square, or None if a score is not finite."""
     a, b, c = coefficients
-    center = neg[0].item()
-    s, t = pos.double() - center, neg.double() - center
-    n, m, mean_s, mean_t = len(s), len(t), s.mean().item(), t.mean().item()
-    gap = mean_s - mean_t
-    if not math.isfinite(gap):
+    center = t.item(0)
+    n, m = len(s), len(t)
+    s, t = np.subtract(s, center, dtype=np.float64), np.subtract(t, center, dtype=np.float64)
+    mean_s, mean_t = s.sum().item() / n, t.sum().item() / m
+    s -= mean_s
+    t -= mean_t
+    from_vertex = mean_s - mean_t + b / (2 * c)
+    value = _vertex(a, b, c) + c * (
+        from_vertex * from_vertex + np.square(s).sum().item() / n + np.square(t).sum().item() / m
+    )
+    if not math.isfinite(value):
         return None
-    s, t = s.sub_(mean_s), t.sub_(mean_t)
-    at_gap, vertex = a + b * gap + c * gap**2, _vertex(a, b, c)
-    at_gap = (max if c > 0 else min)(at_gap, vertex)
-    value = at_gap + c * (torch.dot(s, s).item() / n + torch.dot(t, t).item() / m)
-    grad_pos = s.mul_(2 * c / n).add_((2 * c * gap + b) / n)
-    return t.new_full((), value), grad_pos, t.mul_(2 * c / m).sub_((2 * c * gap + b) / m)
+    s += from_vertex
+    t -= from_vertex
+    s *= 2 * c / n
+    t *= 2 * c / m
+    return value, s, t
 
 
-def one_exponential(pos: Tensor, neg: Tensor, rate: float, scale: float) -> Sums | None:
+def one_exponential(s: Scores, t: Scores, rate: float, scale: float) -> Arrays | None:
     """Return the same sums for one problem (n,) and (m,) in the fewest steps, or None if something is not finite."""
-    low, high, lowest, highest = (end.item() for side in (pos, neg) for end in side.aminmax())
-    top_s, top_t = (low, highest) if rate > 0 else (high, lowest)
+    top_s, top_t = (s.min(), t.max()) if rate > 0 else (s.max(), t.min())
+    top_s, top_t = top_s.item(), top_t.item()
     largest = rate * (top_t - top_s)
-    if not (abs(largest) < _LARGEST_EXPONENT and math.isfinite(low - high + lowest - highest)):
+    s, t = np.subtract(s, top_s, dtype=np.float64), np.subtract(t, top_t, dtype=np.float64)
+    if not (abs(largest) < _LARGEST_EXPONENT and math.isfinite(s.sum() + t.sum())):
         return None
-    s, t = ((side.double() - top).mul_(by).exp_() for side, top, by in ((pos, top_s, -rate), (neg, top_t, rate)))
-    of_s, of_t = s.mean().item(), t.mean().item()
+    s *= -rate
+    t *= rate
+    np.exp(s, out=s)
+    np.exp(t, out=t)
+    n, m = len(s), len(t)
+    of_s, of_t = s.sum().item() / n, t.sum().item() / m
     factor = scale * math.exp(largest)
-    grad_pos = s.mul_(-rate * factor * of_t / len(s))
-    return t.new_full((), factor * of_s * of_t), grad_pos, t.mul_(rate * factor * of_s / len(t))
+    s *= -rate * factor * of_t / n
+    t *= rate * factor * of_s / m
+    return factor * of_s * of_t, s, t

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 # Elements per step on a CPU: temporaries of this size stay in its cache, and use no new pages of memory.
@@ -128,12 +126,6 @@ def blocks(scores: Tensor) -> Iterator[tuple[slice, slice]]:
 def in_one_block(*scores: Tensor) -> bool:
     """Return whether these scores are processed at once: on a GPU always, on a CPU if they are few."""
     return scores[0].device.type != "cpu" or sum(side.numel() for side in scores) <= 2 * _BLOCK
-
-
-def sums_of_arrays(value: float, by_pos: NDArray[Any], by_neg: NDArray[Any], dtype: np.dtype[Any]) -> Sums:
-    """Return the sums of one problem in the precision of its scores; the caller ignores overflow."""
-    by_pos, by_neg = by_pos.astype(dtype, copy=False), by_neg.astype(dtype, copy=False)
-    return torch.from_numpy(np.array(value).astype(dtype)), torch.from_numpy(by_pos), torch.from_numpy(by_neg)
 
 
 def dropped(s: Any, u: Any, where: Any) -> Any:

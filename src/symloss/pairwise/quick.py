@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Loss
+from symloss.pairwise.arrays import Scores
 from symloss.pairwise.once import NO_FORWARD_MODE, Once
 from symloss.pairwise.plans import Plan, plan_of
 
 _TYPES, _DTYPES = (Tensor, torch.nn.Parameter), (torch.float32, torch.float64)
 _MOST_POINTS = 1 << 12  # more are not worth a second way
+_LARGEST = 1e30  # the slopes of larger values might overflow in float32
 
 
 def quick_pair_mean(pos: Any, neg: Any, loss: Loss) -> Tensor | None:
@@ -35,7 +37,13 @@ def quick_point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor | N
 
 
 def _plain(scores: Any) -> bool:
-    return type(scores) in _TYPES and scores.ndim == 1 and scores.dtype in _DTYPES and scores.is_cpu
+    return (
+        type(scores) in _TYPES
+        and scores.ndim == 1
+        and scores.dtype in _DTYPES
+        and scores.is_cpu
+        and not scores.is_neg()
+    )
 
 
 class _NotQuick(Exception):  # noqa: N818  # no error
@@ -57,17 +65,28 @@ def _applied(function: Any, loss: Loss, *inputs: Any) -> Tensor | None:
     return value
 
 
+def _found(plan: Plan, s: Scores, t: Scores) -> tuple[Tensor, Scores, Scores]:
+    """Return the value and the slopes in the precision of the scores."""
+    sums = plan(s, t)
+    if sums is None or not abs(sums[0]) <= _LARGEST:
+        raise _NotQuick
+    dtype = s.dtype
+    return (
+        torch.from_numpy(np.array(sums[0], dtype)),
+        sums[1].astype(dtype, copy=False),
+        sums[2].astype(dtype, copy=False),
+    )
+
+
 class _PairMean(torch.autograd.Function):
     """The mean over all pairs as a single node of the graph; gradients are computed with it."""
 
     @staticmethod
     def forward(ctx: Any, pos: Tensor, neg: Tensor, plan: Plan) -> Tensor:
-        found = plan(pos, neg)
-        if found is None:
-            raise _NotQuick
-        dtype = pos.dtype
-        ctx.inputs, ctx.gradients = (pos, neg), (found[1].to(dtype), found[2].to(dtype))  # saving them takes longer
-        return found[0].to(dtype)
+        value, of_pos, of_neg = _found(plan, pos.detach().numpy(), neg.detach().numpy())
+        ctx.inputs = pos, neg  # saving takes longer
+        ctx.gradients = torch.from_numpy(of_pos), torch.from_numpy(of_neg)
+        return value
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
@@ -89,13 +108,11 @@ class _PointMean(torch.autograd.Function):
     def forward(ctx: Any, scores: Tensor, positive: Tensor, plan: Plan) -> Tensor:
         x, is_pos = scores.detach().numpy(), positive.numpy()
         is_neg = ~is_pos
-        found = plan(torch.from_numpy(x[is_pos]), torch.from_numpy(x[is_neg]))
-        if found is None:
-            raise _NotQuick
+        value, of_pos, of_neg = _found(plan, x[is_pos], x[is_neg])
         gradient = np.empty_like(x)
-        gradient[is_pos], gradient[is_neg] = found[1].numpy(), found[2].numpy()
+        gradient[is_pos], gradient[is_neg] = of_pos, of_neg
         ctx.scores, ctx.gradient = scores, torch.from_numpy(gradient)
-        return found[0].to(scores.dtype)
+        return value
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
