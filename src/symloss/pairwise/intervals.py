@@ -40,6 +40,10 @@ class Sorted(NamedTuple):
         sums = self.shares.flip(1).cumsum(1).flip(1)
         return torch.cat([sums, torch.zeros_like(self.shares[:, :1])], 1).gather(1, count)
 
+    def share_of_each(self) -> Tensor:
+        """Return the shares (k, n) in float64, even if they are all equal."""
+        return torch.full_like(self.scores, self.unit) if self.shares is None else self.shares
+
     @property
     def unit(self) -> float:
         """The share that the number 1 stands for in ``below`` and ``above``."""
