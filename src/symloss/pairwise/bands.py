@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Piecewise
-from symloss.pairwise.intervals import Sorted
 from symloss.pairwise.problem import dropped
 from symloss.pairwise.ranges import Ranges
 from symloss.pairwise.remembering import remembered
@@ -106,23 +105,27 @@ def cancels(structure: Piecewise) -> bool:
     return bool(kinks) and (len(signs) > 1 or bool(c)) and flat
 
 
-def by_bands(s: Tensor, neg: Sorted, structure: Piecewise, with_values: bool) -> tuple[Tensor, Tensor]:
+def by_bands(s: Tensor, t: Tensor, v: Tensor, structure: Piecewise, with_values: bool) -> tuple[Tensor, Tensor]:
     """Return, for scores s (q,) of positives, the means of values and of slopes over the negatives of one problem.
 
-    All is in float64. Values are left out, and 0, unless asked for. A margin exactly at a kink counts half for the band
-    on either side.
+    t (m,) are the negatives in increasing order, and v are their shares; all is in float64. Values are left out, and 0,
+    unless asked for. A margin exactly at a kink counts half for the band on either side.
     """
-    t, v = neg.scores[0], neg.share_of_each()[0]
-    up, down = Ranges.of(t, v), Ranges.of(-t.flip(0), v.flip(0))
     values, slopes = torch.zeros_like(s), torch.zeros_like(s)
+    found: dict[bool, Ranges] = {}
     for band in bands_of(structure):
-        if band.slope or band.square or (with_values and band.value):
-            inner, outer = _spans(s, t, band)
-            spans = [inner] if bool((inner == outer).all()) else [inner, outer]
-            for start, stop in spans:
-                parts = _part(s, t, up if band.from_high else down, band, start, stop, with_values)
-                slopes.add_(parts[0], alpha=1 / len(spans))
-                values.add_(parts[1], alpha=1 / len(spans))
+        if not (band.slope or band.square or (with_values and band.value)):
+            continue
+        inner, outer = _spans(s, t, band)
+        if bool((outer[0] >= outer[1]).all()):
+            continue
+        if band.from_high not in found:
+            found[band.from_high] = Ranges.of(t, v) if band.from_high else Ranges.of(-t.flip(0), v.flip(0))
+        spans = [inner] if bool((inner == outer).all()) else [inner, outer]
+        for start, stop in spans:
+            of_slopes, of_values = _part(s, t, found[band.from_high], band, start, stop, with_values)
+            slopes.add_(of_slopes, alpha=1 / len(spans))
+            values.add_(of_values, alpha=1 / len(spans))
     return values, slopes
 
 

@@ -27,6 +27,12 @@ class Sorted(NamedTuple):
         """Return the scores with the opposite sign, again in increasing order."""
         return Sorted(-self.scores.flip(1), None if self.shares is None else self.shares.flip(1))
 
+    def of_one(self, row: int, sign: float) -> tuple[Tensor, Tensor]:
+        """Return the scores of one problem times a sign, in increasing order and in float64, and their shares."""
+        side = self if sign > 0 else self.mirrored()
+        scores = side.scores[row].double()
+        return scores, torch.full_like(scores, self.unit) if side.shares is None else side.shares[row]
+
     def below(self, count: Tensor) -> Tensor:
         """Return the share of the first ``count`` scores; equal shares are given as counts, which cancel exactly."""
         if self.shares is None:
@@ -39,10 +45,6 @@ class Sorted(NamedTuple):
             return (self.scores.shape[1] - count).double()
         sums = self.shares.flip(1).cumsum(1).flip(1)
         return torch.cat([sums, torch.zeros_like(self.shares[:, :1])], 1).gather(1, count)
-
-    def share_of_each(self) -> Tensor:
-        """Return the shares (k, n) in float64, even if they are all equal."""
-        return torch.full_like(self.scores, self.unit) if self.shares is None else self.shares
 
     @property
     def unit(self) -> float:

@@ -40,26 +40,30 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
     found = _from_polynomial_and_kinks(pos, neg, structure, mixed)
     if found is None:
         return from_bands(pos, neg, structure)
-    return with_lost_digits(found, pos, neg, structure) if mixed else found
+    return with_lost_digits(found.sums, pos, neg, structure, found.others) if mixed else found.sums
 
 
-def _from_polynomial_and_kinks(pos: Side, neg: Side, structure: Piecewise, mixed: bool) -> Sums | None:
+class _Kinked(NamedTuple):
+    """The sums, and the other class of the positives and of the negatives in order; None if that was not needed."""
+
+    sums: Sums
+    others: tuple[Sorted | None, Sorted | None] = (None, None)
+
+
+def _from_polynomial_and_kinks(pos: Side, neg: Side, structure: Piecewise, mixed: bool) -> _Kinked | None:
     """Return the sums, or None where squares or lines would cancel; if they are ``mixed``, nothing else does it."""
-    if not any(structure.coefficients[2:]):
-        return _kinked(pos, neg, structure.coefficients, structure.kinks, mixed)
-    of_kinks, of_polynomial = (
-        _kinked(pos, neg, (), structure.kinks, mixed),
-        polynomial(pos, neg, structure.coefficients),
-    )
-    if of_kinks is None:
+    squared = any(structure.coefficients[2:])
+    found = _kinked(pos, neg, () if squared else structure.coefficients, structure.kinks, mixed)
+    if found is None or not squared:
+        return found
+    of_polynomial = polynomial(pos, neg, structure.coefficients)
+    value, grad_pos, grad_neg = (kinks + rest for kinks, rest in zip(found.sums, of_polynomial, strict=True))
+    if mixed and bool((of_polynomial[0].abs() > _CANCELED * value.abs()).any()):
         return None
-    value, grad_pos, grad_neg = (kinks + rest for kinks, rest in zip(of_kinks, of_polynomial, strict=True))
-    if mixed and bool((of_kinks[0].abs() > _CANCELED * value.abs()).any()):
-        return None
-    return value, grad_pos, grad_neg
+    return _Kinked((value, grad_pos, grad_neg), found.others)
 
 
-def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> Sums | None:
+def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> _Kinked | None:
     """Return the sums for a line plus kinks, or None as ``_from_polynomial_and_kinks`` does."""
     if in_long_rows(pos, neg):
         with one_thread():  # several would wait for each other after each of many short steps
@@ -69,21 +73,22 @@ def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ..
     return _summed(ordered(pos), ordered(neg), line, kinks, mixed)
 
 
-def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> Sums | None:
+def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> _Kinked | None:
     center = 0.5 * s.middle + 0.5 * t.middle
     squares = [abs(kink.weight) for kink in kinks if kink.power == 2]
     no_way = mixed and (bool(squares) or any(line[1:]))
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
-        return None if no_way else _over_a_wide_range(s, t, center, line, kinks)
-    sums = _from_ranks(s, t, center, line, kinks)
+        return None if no_way else _Kinked(_over_a_wide_range(s, t, center, line, kinks))
+    found = _from_ranks(s, t, center, line, kinks)
+    value, grad_pos, _ = found.sums
     if no_way:
-        canceled = _largest(line, kinks, _reach(s, t, center)) > _CANCELED_MIXED[s.dtype] * sums[0].abs()
-        return None if bool(canceled.any()) else sums
+        canceled = _largest(line, kinks, _reach(s, t, center)) > _CANCELED_MIXED[s.dtype] * value.abs()
+        return None if bool(canceled.any()) else found
     if squares:  # large squares may cancel; where all slopes are zero, nothing does
         largest = sum(squares) * _reach(s, t, center) ** 2
-        if bool(((largest > _CANCELED * sums[0].abs()) & (sums[1] != 0).any(1)).any()):
-            return _over_a_wide_range(s, t, center, line, kinks)
-    return sums
+        if bool(((largest > _CANCELED * value.abs()) & (grad_pos != 0).any(1)).any()):
+            return _Kinked(_over_a_wide_range(s, t, center, line, kinks))
+    return found
 
 
 def _largest(line: tuple[float, ...], kinks: tuple[Kink, ...], reach: Tensor) -> Tensor:
@@ -110,8 +115,8 @@ def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ..
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
-    value = _from_ranks(s, t, center, (intercept,), steps)[0]
-    gradients = _from_ranks(s, t, center, (0.0, slope), corners)[1:]
+    value = _from_ranks(s, t, center, (intercept,), steps).sums[0]
+    gradients = _from_ranks(s, t, center, (0.0, slope), corners).sums[1:]
     sides = [ordered(side) if isinstance(side, Side) else side for side in (s, t)]
     pos, neg = (Sorted(side.scores.double(), side.shares) for side in sides)
     rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
@@ -120,7 +125,7 @@ def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ..
     return value + rest, gradients[0], gradients[1]
 
 
-def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> _Kinked:
     """Return the same sums from the rank of each score in the other class.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the inner product of its gradient and (t, u). A
@@ -137,7 +142,7 @@ def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kin
         at_corners, at_squares = (rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None)))
         side = _OneSide(own, others, sign, sign * slope * other.total, corners, at_corners, squares, at_squares)
         gradients.append(side.add_to(value, center, s.dtype))
-    return value[:, 0], gradients[0], gradients[1]
+    return _Kinked((value[:, 0], gradients[0], gradients[1]), found.others)
 
 
 class _Found(NamedTuple):

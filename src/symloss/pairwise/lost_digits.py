@@ -7,6 +7,7 @@ others, and for squares close to their ends.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -18,21 +19,31 @@ from symloss.pairwise.intervals import Sorted
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.remembering import remembered
 
-# Rows below this part of what was added up may lose more than rounding, or eight of sixteen digits.
-_SMALL = {torch.float32: 2.0**-25, torch.float64: 2.0**-19}
+# Rounding of each of k numbers adds up to about sqrt(k) of these; it costs 1e-6, or 1e-8, of a row as small as this.
+_SMALL = {torch.float32: 2.0**-35, torch.float64: 2.0**-28}
+_FEW = 16  # scores of equal shares make a small row, not more
 _ALL_LOST = 2.0**-50  # a share below this part of the class can be lost altogether
 
 
-def with_lost_digits(sums: Sums, pos: Side, neg: Side, structure: Piecewise) -> Sums:
-    """Return sums from running sums, with the rows of the gradients that may have lost digits computed from bands."""
+def with_lost_digits(
+    sums: Sums, pos: Side, neg: Side, structure: Piecewise, others: tuple[Sorted | None, Sorted | None]
+) -> Sums:
+    """Return sums from running sums, with the rows of the gradients that may have lost digits computed from bands.
+
+    ``others`` are the negatives and the positives in order, if they are at hand.
+    """
     value, *gradients = sums
-    for gradient, own, other, sign in zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), strict=True):
+    sides = zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), others, strict=True)
+    for gradient, own, other, sign, in_order in sides:
         lost = _lost(gradient, own, other, structure)
         if lost is None:
             continue
         for row in lost.any(1).nonzero()[:, 0].tolist():
             places = lost[row].nonzero()[:, 0]
-            slopes = _rows(own, other, row, places, sign, structure, with_values=False)[1]
+            # A margin is s - t, and also -t - (-s).
+            some = sign * own.scores[row, places].double()
+            at_hand = other.in_order(row, sign) if in_order is None else in_order.of_one(row, sign)
+            slopes = by_bands(some, *at_hand, structure, with_values=False)[1]
             gradient[row, places] = (sign * own.all_shares()[row, places] * slopes).to(gradient.dtype)
     return value, gradients[0], gradients[1]
 
@@ -44,21 +55,13 @@ def from_bands(pos: Side, neg: Side, structure: Piecewise) -> Sums:
     for own, other, sign in ((pos, neg, 1.0), (neg, pos, -1.0)):
         gradient, shares = torch.empty_like(own.scores), own.all_shares()
         for row in range(len(value)):
-            values, slopes = _rows(own, other, row, slice(None), sign, structure, with_values=sign > 0)
+            scores, in_order = sign * own.scores[row].double(), other.in_order(row, sign)
+            values, slopes = by_bands(scores, *in_order, structure, with_values=sign > 0)
             gradient[row] = sign * shares[row] * slopes
             if sign > 0:
                 value[row] = (shares[row] * values).sum()
         gradients.append(gradient)
     return value, gradients[0], gradients[1]
-
-
-def _rows(
-    own: Side, other: Side, row: int, places: slice | Tensor, sign: float, structure: Piecewise, with_values: bool
-) -> tuple[Tensor, Tensor]:
-    """Return the means of values and of slopes for some scores of a problem; a margin is s - t, and -t - (-s)."""
-    in_order, order = (sign * other.scores[row].double()).sort()
-    shares = None if other.shares is None else other.shares[row, order][None]
-    return by_bands(sign * own.scores[row, places].double(), Sorted(in_order[None], shares), structure, with_values)
 
 
 class _Sizes(NamedTuple):
@@ -84,19 +87,19 @@ def _sizes(structure: Piecewise) -> _Sizes:
 
 def _lost(gradient: Tensor, own: Side, other: Side, structure: Piecewise) -> Tensor | None:
     """Return which rows may have lost digits, or None if no row has."""
-    sizes, part = _sizes(structure), _SMALL[gradient.dtype]
-    lightest = 0.0
-    if sizes.exact:
-        if other.shares is None:
-            return None
-        lightest = float(torch.where(other.shares > 0, other.shares, 1.0).min())
-        if lightest * sizes.least >= part * sizes.slopes:
-            return None
+    sizes, count = _sizes(structure), _FEW if other.shares is None else other.shares.shape[1]
+    part = _SMALL[gradient.dtype] * math.sqrt(count)
+    if sizes.exact and other.shares is None:
+        return None
+    shares = other.all_shares() if other.shares is None else torch.where(other.shares > 0, other.shares, 1.0)
+    lightest = float(shares.min())
+    if sizes.exact and lightest * sizes.least >= part * sizes.slopes:
+        return None
     added_up: Tensor | float = sizes.slopes
     if sizes.squares:
         ends = torch.cat([own.ends, other.ends], 1)
         added_up = sizes.slopes + sizes.squares * (ends.amax(1, keepdim=True) - ends.amin(1, keepdim=True))
     lost = gradient.abs() < (part * added_up) * own.share(slice(None), slice(None))
-    if lightest > _ALL_LOST:
+    if lightest > _ALL_LOST:  # what is zero was never anything else
         lost &= gradient != 0
     return lost if bool(lost.any()) else None
