@@ -36,11 +36,18 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
     """Return the sums for a piecewise polynomial: its polynomial, its steps, its corners and its jumps in curvature."""
     if not structure.kinks:
         return polynomial(pos, neg, structure.coefficients)
+    if any(structure.coefficients[2:]) and pos.dtype != torch.float64:  # two gradients that may cancel are added up
+        s, t = (Side(side.scores.double(), side.shares) for side in (pos, neg))
+        value, *gradients = piecewise(s, t, structure)
+        return value, gradients[0].to(pos.dtype), gradients[1].to(pos.dtype)
     mixed = cancels(structure)
     found = _from_polynomial_and_kinks(pos, neg, structure, mixed)
     if found is None:
         return from_bands(pos, neg, structure)
-    return with_lost_digits(found.sums, pos, neg, structure, found.others) if mixed else found.sums
+    weighted = pos.shares is not None or neg.shares is not None
+    if not mixed and not (weighted and any(kink.power == 2 for kink in structure.kinks)):
+        return found.sums
+    return with_lost_digits(found.sums, pos, neg, structure, found.others)
 
 
 class _Kinked(NamedTuple):

@@ -19,8 +19,8 @@ from symloss.pairwise.intervals import Sorted
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.remembering import remembered
 
-# Rounding of each of k numbers adds up to about sqrt(k) of these; it costs 1e-6, or 1e-8, of a row as small as this.
-_SMALL = {torch.float32: 2.0**-35, torch.float64: 2.0**-28}
+# Rounding of k numbers adds up to some sqrt(k) units; rows below sqrt(k) of these lose 1e-6 of themselves, or 1e-8.
+_SMALL = {torch.float32: 2.0**-33, torch.float64: 2.0**-26}
 _FEW = 16  # scores of equal shares make a small row, not more
 _ALL_LOST = 2.0**-50  # a share below this part of the class can be lost altogether
 
@@ -85,21 +85,32 @@ def _sizes(structure: Piecewise) -> _Sizes:
     return _Sizes(abs(b) + sum(corners), 2 * (abs(c) + sum(squares)), least, exact)
 
 
+def added_up(structure: Piecewise, ends: Tensor) -> Tensor | float:
+    """Return the size of what is added up for a row of each problem, from the ends (..., 4) of both classes."""
+    sizes = _sizes(structure)
+    if not sizes.squares:
+        return sizes.slopes
+    return sizes.slopes + sizes.squares * (ends.amax(-1, keepdim=True) - ends.amin(-1, keepdim=True))
+
+
+def may_be_lost(
+    gradient: Tensor, share: Tensor | float, size: Tensor | float, count: int, lightest: Tensor | float
+) -> Tensor:
+    """Return which rows may have lost digits, of ``count`` numbers added up, with the smallest share that there is."""
+    lost = gradient.abs() < (_SMALL[gradient.dtype] * math.sqrt(count)) * size * share
+    # What is zero was never anything else, unless a share is so light.
+    return lost & ((gradient != 0) | (torch.as_tensor(lightest) <= _ALL_LOST))
+
+
 def _lost(gradient: Tensor, own: Side, other: Side, structure: Piecewise) -> Tensor | None:
     """Return which rows may have lost digits, or None if no row has."""
     sizes, count = _sizes(structure), _FEW if other.shares is None else other.shares.shape[1]
-    part = _SMALL[gradient.dtype] * math.sqrt(count)
     if sizes.exact and other.shares is None:
         return None
     shares = other.all_shares() if other.shares is None else torch.where(other.shares > 0, other.shares, 1.0)
     lightest = float(shares.min())
-    if sizes.exact and lightest * sizes.least >= part * sizes.slopes:
+    if sizes.exact and lightest * sizes.least >= _SMALL[gradient.dtype] * math.sqrt(count) * sizes.slopes:
         return None
-    added_up: Tensor | float = sizes.slopes
-    if sizes.squares:
-        ends = torch.cat([own.ends, other.ends], 1)
-        added_up = sizes.slopes + sizes.squares * (ends.amax(1, keepdim=True) - ends.amin(1, keepdim=True))
-    lost = gradient.abs() < (part * added_up) * own.share(slice(None), slice(None))
-    if lightest > _ALL_LOST:  # what is zero was never anything else
-        lost &= gradient != 0
+    size = added_up(structure, torch.cat([own.ends, other.ends], 1) if sizes.squares else gradient)
+    lost = may_be_lost(gradient, own.share(slice(None), slice(None)), size, count, lightest)
     return lost if bool(lost.any()) else None
