@@ -10,6 +10,7 @@ import random
 
 import numpy as np
 import torch
+from attacks.own_losses import OWN, SQUARES
 from attacks.tally import attack
 
 import symloss as sl
@@ -26,10 +27,14 @@ KINDS = [
     "wrong way round",
     "tiny",
     "all over",
+    "tails",
 ]
 LOSSES = [*(sl.get_loss(name) for name in sl.list_losses()), sl.BarrierHinge(b=10, r=1), sl.BarrierHinge(b=2, r=1e4)]
-UNIT_RANGE = {"zero_one", "ramp", "sigmoid", "savage"}
-_TOLERANCE = {torch.float32: 3e-6, torch.float64: 1e-8}  # of the largest part, in multiples of which each part may err
+LOSSES += OWN
+UNIT_RANGE = {"zero_one", "ramp", "sigmoid", "savage", "rounded_ramp", "slow_sigmoid"}
+UNBOUNDED = {"unhinged", "capped_line"}
+_TOLERANCE = {torch.float32: 3e-6, torch.float64: 1e-8}  # of the sizes of all terms of a number, added up
+_LEAST = {torch.float32: 1e-44, torch.float64: 1e-300}  # numbers below have fewer digits
 
 
 def scores(kind: str, n: int, m: int, size: float, dtype: torch.dtype, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,13 +56,20 @@ def scores(kind: str, n: int, m: int, size: float, dtype: torch.dtype, seed: int
         pos, neg = pos.abs() + 2, -neg.abs() - 2
     elif kind == "wrong way round":
         pos, neg = -pos.abs() - 2, neg.abs() + 2
+    elif kind == "tails":  # distances of all sizes from the other class, up to where a float64 ends
+        for side, part in ((pos, n // 4), (neg, m // 8)):
+            side[:part] *= torch.logspace(0, 2.5, part, dtype=torch.float64)
+        return pos.to(dtype), neg.to(dtype)
     elif kind == "tiny":
         return (pos / size).to(dtype), (neg / size).to(dtype)
     return (pos * (size / 6)).to(dtype), (neg * (size / 6)).to(dtype)
 
 
 def exact(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
-    """Return the risk and its two gradients from every pair, in float64 and with analytic slopes."""
+    """Return the risk and its two gradients from every pair, in float64 and with analytic slopes.
+
+    The last part says by how much each number may err, in multiples of the tolerance: the sizes of its terms, added up.
+    """
     z = pos.double()[:, None] - neg.double()
     shares = v.double()[:, None] * w.double() / (v.double().sum() * w.double().sum())
     slopes = torch.where(shares > 0, shares * loss.derivative(z), 0.0)
@@ -66,8 +78,14 @@ def exact(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
         values.sum(),
         slopes.sum(1),
         -slopes.sum(0),
-        (values.abs().sum(), slopes.abs().sum(1).max(), slopes.abs().sum(0).max()),
+        (values.abs().sum(), *_sizes(shares, slopes, z, loss)),
     )
+
+
+def _sizes(shares, slopes, z, loss):  # type: ignore[no-untyped-def]
+    """Return the sum over each row, and over each column, of the sizes of slopes; squares feel the rounding of z."""
+    sizes = slopes.abs() + shares * SQUARES.get(type(loss), 0.0) * 1e-7 * z.abs()
+    return sizes.sum(1), sizes.sum(0)
 
 
 def by_pairs(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
@@ -85,11 +103,16 @@ def by_module(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
 
 
 def exact_ber(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
-    """Return the balanced risk and its gradients."""
-    shares = v.double() / v.double().sum() / 2, w.double() / w.double().sum() / 2
-    values = torch.cat([shares[0] * loss(pos.double()), shares[1] * loss(-neg.double())])
-    slopes = shares[0] * loss.derivative(pos.double()), -shares[1] * loss.derivative(-neg.double())
-    return values.sum(), *slopes, (values.abs().sum(), slopes[0].abs().max(), slopes[1].abs().max())
+    """Return the balanced risk and its gradients; a slope feels the rounding of its margin."""
+    shares = [weights.double() / weights.double().sum() / 2 for weights in (v, w)]
+    margins = (pos.double(), -neg.double())
+    values = torch.cat([share * loss(z) for share, z in zip(shares, margins, strict=True)])
+    slopes = [share * loss.derivative(z) for share, z in zip(shares, margins, strict=True)]
+    sizes = [
+        (slope.abs() + share * 0.1 * (z * loss.curvature(z)).abs()).nan_to_num(math.inf)
+        for slope, share, z in zip(slopes, shares, margins, strict=True)
+    ]
+    return values.sum(), slopes[0], -slopes[1], (values.abs().sum(), *sizes)
 
 
 def by_ber(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
@@ -99,8 +122,8 @@ def by_ber(pos, neg, loss, v, w, method):  # type: ignore[no-untyped-def]
     return value.detach(), *torch.autograd.grad(value, (pos, neg))
 
 
-def differs(found, expected, dtype, scales, may_overflow) -> str | None:  # type: ignore[no-untyped-def]
-    """Return which part is off by more than rounding of its largest terms."""
+def differs(found, expected, dtype, scales, least, may_overflow) -> str | None:  # type: ignore[no-untyped-def]
+    """Return which number is off by more than rounding of its own terms."""
     names = ("value", "gradient of positives", "gradient of negatives")
     for name, part, right, scale in zip(names, found, expected, scales, strict=True):
         right, part = right.to(dtype).double().reshape(-1), part.double().reshape(-1)
@@ -108,10 +131,10 @@ def differs(found, expected, dtype, scales, may_overflow) -> str | None:  # type
         off[right.isnan() | (right.abs() > 0.999 * torch.finfo(dtype).max)] = 0.0
         if may_overflow:
             off[part.isinf()] = 0.0
-        limit = _TOLERANCE[dtype] * float(scale) + (1e-37 if dtype == torch.float32 else 1e-300)
-        worst = int(off.argmax())
-        if off[worst] > limit:
-            return f"{name} is {part[worst]:.17g}, not {right[worst]:.17g} (limit {limit:.3g})"
+        limit = _TOLERANCE[dtype] * scale.reshape(-1) + least
+        worst = int((off / limit).argmax())
+        if off[worst] > limit[worst]:
+            return f"{name} is {part[worst]:.17g}, not {right[worst]:.17g} (limit {limit[worst]:.3g})"
     return None
 
 
@@ -133,7 +156,7 @@ def case(generator: random.Random) -> tuple[str, str | None]:
     )
     torch.set_num_threads(threads := generator.choice([1, 2]))
     pos, neg = scores(kind, n, m, size, dtype, seed)
-    weights = generator.choice(["none", "random", "whole", "some are zero", "far apart"])
+    weights = generator.choice(["none", "random", "whole", "some are zero", "far apart", "one is heavy"])
     drawn = np.random.default_rng(seed)
     v, w = (_weights(weights, count, drawn, dtype) for count in (n, m))
     plain = [torch.ones(count, dtype=torch.float64) if given is None else given for count, given in ((n, v), (m, w))]
@@ -148,10 +171,11 @@ def case(generator: random.Random) -> tuple[str, str | None]:
         found = way(pos, neg, loss, v, w, method)
     except Exception as error:  # any is a fault: all of this input is valid
         return way.__name__, f"{what}: {type(error).__name__}: {error}"
-    # BERLoss computes in the dtype of its scores, as PyTorch's own losses do: what float32 cannot hold is infinite.
+    # BERLoss computes in the dtype of its scores, as PyTorch's losses do: what float32 cannot hold is infinite or 0.
     margins = torch.cat([pos, -neg]).detach()
     overflow = way is by_ber and not (loss(margins).isfinite() & loss.derivative(margins).isfinite()).all()
-    wrong = _outside(loss, found[0].item()) or differs(found, expected[:3], dtype, expected[3], overflow)
+    least = 1e-37 if way is by_ber and dtype == torch.float32 else _LEAST[dtype]
+    wrong = _outside(loss, found[0].item()) or differs(found, expected[:3], dtype, expected[3], least, overflow)
     return way.__name__, None if wrong is None else f"{what}: {wrong}"
 
 
@@ -163,13 +187,14 @@ def _weights(kind: str, count: int, drawn: np.random.Generator, dtype: torch.dty
         "whole": drawn.integers(1, 4, count),
         "some are zero": np.append(1, drawn.integers(0, 2, count - 1)),
         "far apart": 10.0 ** drawn.uniform(-12, 12, count),
+        "one is heavy": np.append(10.0 ** drawn.uniform(4, 24), np.ones(count - 1)),
     }[kind]
     return torch.from_numpy(np.asarray(numbers, np.float64)).to(dtype)
 
 
 def _outside(loss: sl.Loss, risk: float) -> str | None:
     """Return what is wrong if a risk is outside the range of its loss: that is a fault whatever else is right."""
-    if loss.name == "unhinged":
+    if loss.name in UNBOUNDED:
         return None
     inside = 0 <= risk <= (1 + 1e-6 if loss.name in UNIT_RANGE else math.inf)
     return None if inside else f"a risk of {risk}, outside the range of the loss"

@@ -12,6 +12,7 @@ import symloss as sl
 from symloss import checking
 from symloss.checking import check_problem, is_positive
 from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_of, ber_risk
+from symloss.tracing import readable
 
 CODINGS = {"0 and 1": torch.tensor([1, 0] * 50), "-1 and 1": torch.tensor([1, -1] * 50), "bool": torch.arange(100) < 50}
 
@@ -199,3 +200,10 @@ def test_labels_of_any_number_type(dtype):
     assert is_positive(torch.tensor([0, 1, 0], dtype=dtype)).tolist() == [False, True, False]
     with pytest.raises(ValueError, match="got the values 0, 2"):
         is_positive(torch.tensor([0, 2], dtype=dtype))
+
+
+def test_whether_values_can_be_read_is_told_without_reading_one():
+    assert readable(torch.ones(3, device="meta"))  # which has no values
+    seen = []
+    torch.vmap(torch.func.grad(lambda x: (seen.append(readable(x)), x.sum())[1]))(torch.ones(2, 3))
+    assert seen == [False]

@@ -229,3 +229,27 @@ def test_warnings_are_one_line_each(monkeypatch):
 
 def test_an_error_has_an_end():
     assert len(error_of("analyze", "x" * 100_000)) < 2100
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_refused_value_names_its_line(ends):
+    rows = [f'{k},1,"two{ends}lines",{"yes" if k % 2 else "no"}' for k in range(60)]
+    wrong = {"x": rows[40].replace("40,1", "forty,1"), "weight": rows[40].replace("40,1", "40,-1")}
+    for column, row in wrong.items():
+        parts = ["x,weight,text,y", "", *rows[:20], "", "", *rows[20:40], row, *rows[41:]]
+        Path("data.csv").write_bytes(("\ufeff" + ends.join(parts) + ends).encode())
+        lines = Path("data.csv").read_text(encoding="utf-8-sig").split("\n")
+        line = next(number for number, text in enumerate(lines, 1) if text.startswith(row.split(ends)[0]))
+        said = error_of("fit", "data.csv", "--label", "y", "--weight", "weight", "--out", "model")
+        assert f"column {column!r}" in said
+        assert f"row 41 (line {line})" in said
+
+
+def test_a_refused_value_of_a_file_without_lines_names_its_row():
+    frame = ROWS.assign(weight=1.0)
+    frame.loc[40, "weight"] = -1
+    frame.to_csv("first.csv", index=False)
+    assert "row 41 (line 42)" in error_of("fit", "first.csv", "--label", "y", "--weight", "weight", "--out", "model")
+    frame.to_parquet("data.parquet")
+    said = error_of("fit", "data.parquet", "--label", "y", "--weight", "weight", "--out", "model")
+    assert said.endswith("infinite in row 41\n")

@@ -197,6 +197,20 @@ def test_a_balanced_risk_that_is_infinite(rates):
     assert scores.grad[2] == 0
 
 
+@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
+def test_a_share_that_float32_cannot_hold(rates):
+    # A share of 1e-60 would be 0 in float32, and the loss infinite: their product is a number, and not NaN.
+    target, weight = [1, 1, 0], torch.tensor([1.0, 1e-60, 1.0], dtype=torch.float64)
+    for margin in (-100.0, -200.0):
+        found = []
+        for dtype in (torch.float32, torch.float64):
+            scores = torch.tensor([1.0, margin, 0.0], dtype=dtype, requires_grad=True)
+            value = ber_risk(scores, target, "exponential", weight, **rates)
+            value.backward()
+            found.append(torch.cat([value.detach()[None], scores.grad]).double())
+        torch.testing.assert_close(*found, rtol=1e-6, atol=0)
+
+
 BAD = [
     (torch.zeros(()), [1], "single number"),
     (torch.zeros(3), [1, 0], "target must have shape (3,)"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 _AS_OPTIONS = ContextVar("_AS_OPTIONS", default=False)
+_LINE_OF: ContextVar[Callable[[int], int | None] | None] = ContextVar("_LINE_OF", default=None)
 
 
 @contextmanager
@@ -20,11 +21,26 @@ def as_options() -> Iterator[None]:
     ...     named("sep", ";")
     "--sep ';'"
     """
-    before = _AS_OPTIONS.set(True)
+    before, no_file = _AS_OPTIONS.set(True), _LINE_OF.set(None)
     try:
         yield
     finally:
         _AS_OPTIONS.reset(before)
+        _LINE_OF.reset(no_file)
+
+
+def remember_lines(line_of: Callable[[int], int | None] | None) -> None:
+    """Let ``place`` name lines of the file that was read last: a function of rows counted from 0, or None if unknown.
+
+    Examples
+    --------
+    >>> with as_options():
+    ...     remember_lines(lambda row: row + 2)
+    ...     place(3)
+    'row 4 (line 5)'
+    """
+    if _AS_OPTIONS.get():
+        _LINE_OF.set(line_of)
 
 
 def named(argument: str, value: str | None = None) -> str:
@@ -52,4 +68,8 @@ def place(label: object) -> str:
     ...     place(3)
     'row 4'
     """
-    return f"row {label + 1}" if _AS_OPTIONS.get() and isinstance(label, int) else f"index {label!r}"
+    if not (_AS_OPTIONS.get() and isinstance(label, int)):
+        return f"index {label!r}"
+    line_of = _LINE_OF.get()
+    line = None if line_of is None else line_of(label)
+    return f"row {label + 1}" + ("" if line is None else f" (line {line})")

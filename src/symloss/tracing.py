@@ -54,14 +54,14 @@ def concrete(condition: Tensor) -> bool | None:
 
 
 def readable(values: Tensor) -> bool:
-    """Return whether values can be read: not under ``torch.compile`` and ``vmap``.
+    """Return whether values can be read: not under ``torch.compile`` and ``vmap``. A GPU is not waited for.
 
     Examples
     --------
     >>> readable(torch.zeros(1))
     True
     """
-    return concrete(values.new_zeros(()) == 0) is not None
+    return concrete(values.new_zeros((), device="cpu") == 0) is not None
 
 
 def remember_signature(function: type[torch.autograd.Function]) -> None:

@@ -78,11 +78,12 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     share, both = _shares_of_class(problem)
     if rates is not None:
         warn_if_missing(complete, "the risk of clean labels is taken to be zero, and has no gradient")
-        return _clean_ber(scores, positive, torch.where(both, share, 0.0).to(scores.dtype), loss, rates)
+        return _clean_ber(scores, positive, torch.where(both, share, 0.0), loss, rates)
     warn_if_missing(complete, "the balanced-error risk uses the class that is there")
     margins = torch.where(positive, scores, -scores)
-    part = 0.5 * share.to(scores.dtype)
-    return (part * loss(margins) if weight is None else _where_counted(part, margins, weight, loss)).sum(-1)
+    if weight is None:
+        return (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
+    return _where_counted(0.5 * share, margins, loss).sum(-1).to(scores.dtype)
 
 
 def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
@@ -113,17 +114,20 @@ def _clean_ber(scores: Tensor, positive: Tensor, share: Tensor, loss: Loss, rate
 
     def mean(margins: Tensor, of_pos: float, of_neg: float) -> Tensor:
         part = torch.where(positive, of_pos * share, of_neg * share)
-        return non_negative(_where_counted(part, margins, part.abs(), loss).sum(-1), loss)
+        return non_negative(_where_counted(part, margins, loss).sum(-1), loss)
 
-    return 0.5 * (mean(scores, 1 + b, -b) + mean(-scores, -d, 1 + d))
+    return (0.5 * (mean(scores, 1 + b, -b) + mean(-scores, -d, 1 + d))).to(scores.dtype)
 
 
-def _where_counted(part: Tensor, margins: Tensor, weight: Tensor, loss: Loss) -> Tensor:
-    """Return part times loss, and zero for what has no weight: zero times an infinite loss would be NaN.
+def _where_counted(part: Tensor, margins: Tensor, loss: Loss) -> Tensor:
+    """Return part times loss in the precision of the parts, and zero where the part is zero.
 
-    So would zero times an infinite slope: margins of no weight are moved to one that counts, without its gradient.
+    Zero times an infinite loss, or an infinite slope, would be NaN: margins of no weight are moved to one that counts,
+    without its gradient. Weights are in float64: a float32 could not hold a small share, nor the loss that it scales.
     """
     if not margins.shape[-1]:
         return part * loss(margins)
-    elsewhere = margins.detach().gather(-1, weight.argmax(-1, keepdim=True))
-    return torch.where(weight > 0, part * loss(torch.where(weight > 0, margins, elsewhere)), 0.0)
+    margins = margins.to(part.dtype)
+    counted = part != 0
+    elsewhere = margins.detach().gather(-1, part.abs().argmax(-1, keepdim=True))
+    return torch.where(counted, part * loss(torch.where(counted, margins, elsewhere)), 0.0)

@@ -21,15 +21,20 @@ _MOST_TERMS, _MOST_NUMBERS = 160, 150_000  # more numbers take longer than the g
 _PAIRS_A_CALL, _PAIRS_A_NUMBER = 5000, 1.2  # computing that many pairs takes as long
 _STEPS = 4  # sizes of the range to the factor of two, for which A is kept
 _LEAST = 1e-3  # a smaller value, compared with the largest of the loss in the range, would lose digits
+_LEAST_ROW = 1e-6  # and so would smaller slopes
 
 
 class _Terms(NamedTuple):
-    """A for the values and for the slopes, the numbers 0, 1, ... of the polynomials, and the largest value."""
+    """A for the values and for the slopes, the numbers 0, 1, ... of the polynomials, and the largest value.
+
+    Rows of gradients below ``least_row`` lose digits; it is 0 where none can be so small.
+    """
 
     values: Tensor
     slopes: Tensor
     numbers: Tensor
     largest: float
+    least_row: float
 
 
 def by_expansion(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> Sums | None:
@@ -57,7 +62,11 @@ def by_expansion(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> S
         return None
     by_pos = torch.addmv(of_neg, terms.slopes, of_neg, beta=0, alpha=1 / (n * m))
     by_neg = torch.addmv(of_pos, terms.slopes.t(), of_pos, beta=0, alpha=-1 / (n * m))
-    return both.new_full((), value), torch.mv(at_pos, by_pos), torch.mv(at_neg, by_neg)
+    grad_pos, grad_neg = torch.mv(at_pos, by_pos), torch.mv(at_neg, by_neg)
+    least = terms.least_row
+    if least and (grad_pos.numpy().max() * n > -least or grad_neg.numpy().min() * m < least):
+        return None
+    return both.new_full((), value), grad_pos, grad_neg
 
 
 def _count(width: float, rest: float) -> int:
@@ -74,6 +83,7 @@ def _expanded(loss: Loss, size: int, count: int) -> _Terms:
     transform = torch.outer(numbers, angles).cos() * (2.0 / count)
     transform[0] *= 0.5
     values, slopes = loss.value_and_slope(x[:, None] - x)
-    return _Terms(
-        transform @ values @ transform.T, transform @ slopes @ transform.T, numbers, float(values.abs().max())
-    )
+    flattest, steepest = (float(end) for end in slopes.abs().aminmax())
+    least_row = _LEAST_ROW * steepest if flattest < _LEAST_ROW * steepest else 0.0
+    of_values, of_slopes = (transform @ part @ transform.T for part in (values, slopes))
+    return _Terms(of_values, of_slopes, numbers, float(values.abs().max()), least_row)

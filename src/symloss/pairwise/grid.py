@@ -26,6 +26,7 @@ Kernel = Callable[[Tensor], Tensor]
 
 # The largest error of a sum over pairs, relative to the largest one: well below the rounding of its precision.
 _TOLERANCE = {torch.float32: 5e-8, torch.float64: 2e-13}
+_DECAY = 6.4  # decay lengths in a pole distance, up to which these errors are those of every sum
 # Costs in nanoseconds, to choose a grid: of a moment of a score (spread and read back), of a point (all transforms).
 _PRICES = {"cpu": (2.5, 400.0), "cuda": (0.02, 0.5)}
 
@@ -51,13 +52,16 @@ class Grid:
 def choose(structure: Analytic, width: float, segments: int, scores: int, like: Tensor) -> Grid:
     """Return the cheapest grid that is accurate enough, for given numbers of scores and segments of one width."""
     score_price, point_price = _PRICES.get(like.device.type, _PRICES["cpu"])
-    best, lowest = Grid(1, structure.pole_distance, 1), math.inf
+    # A steep decay needs a finer grid than the poles say: each part of it is to be accurate, and not only the largest.
+    steep = structure.pole_distance * max(structure.left_rate, structure.right_rate)
+    distance = structure.pole_distance * min(1.0, max(0.5, _DECAY / steep))
+    best, lowest = Grid(1, distance, 1), math.inf
     for order, fraction in enumerate(_fractions(like.dtype), start=1):
-        cells = max(1, math.ceil(width / (fraction * structure.pole_distance)))
+        cells = max(1, math.ceil(width / (fraction * distance)))
         price = score_price * (order + 1) * scores + point_price * segments * (cells + order)
         if price < lowest:
             # A little wider, so that the highest score lies inside the last cell. For equal scores, any width will do.
-            spacing = max(width / cells * (1 + 1e-9), 1e-9 * structure.pole_distance)
+            spacing = max(width / cells * (1 + 1e-9), 1e-9 * distance)
             best, lowest = Grid(order, spacing, cells), price
     return best
 

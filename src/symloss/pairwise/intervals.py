@@ -27,6 +27,12 @@ class Sorted(NamedTuple):
         """Return the scores with the opposite sign, again in increasing order."""
         return Sorted(-self.scores.flip(1), None if self.shares is None else self.shares.flip(1))
 
+    def of_one(self, row: int, sign: float) -> tuple[Tensor, Tensor]:
+        """Return the scores of one problem times a sign, in increasing order and in float64, and their shares."""
+        side = self if sign > 0 else self.mirrored()
+        scores = side.scores[row].double()
+        return scores, torch.full_like(scores, self.unit) if side.shares is None else side.shares[row]
+
     def below(self, count: Tensor) -> Tensor:
         """Return the share of the first ``count`` scores; equal shares are given as counts, which cancel exactly."""
         if self.shares is None:

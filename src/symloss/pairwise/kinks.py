@@ -6,7 +6,6 @@ t among the u. Long rows on a CPU are ranked in the order in which they come; al
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -14,8 +13,10 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Kink, Piecewise
+from symloss.pairwise.bands import cancels
 from symloss.pairwise.classes import ordered_by_vectors, ranks_in_pieces, sorts_by_vectors
 from symloss.pairwise.intervals import Sorted, by_intervals
+from symloss.pairwise.lost_digits import from_bands, with_lost_digits
 from symloss.pairwise.merged import in_long_rows, merged_ranks
 from symloss.pairwise.moments import polynomial
 from symloss.pairwise.ordered import Ordered, Rank, ordered, ranks
@@ -28,42 +29,80 @@ Class = Side | Ordered
 _WIDE = 2.0**20
 # So many times the value, squares lose five digits when they are added up.
 _CANCELED = 2.0**16
-# Shares below this part of their class may lose more than eight of their digits in the sum of all.
-_LIGHT = 2.0**-24
+_CANCELED_MIXED = {torch.float32: 2.0**26, torch.float64: 2.0**18}  # the same for each precision
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
     """Return the sums for a piecewise polynomial: its polynomial, its steps, its corners and its jumps in curvature."""
     if not structure.kinks:
         return polynomial(pos, neg, structure.coefficients)
-    if any(structure.coefficients[2:]):
-        parts = zip(polynomial(pos, neg, structure.coefficients), _kinked(pos, neg, (), structure.kinks), strict=True)
-        value, grad_pos, grad_neg = (of_polynomial + of_kinks for of_polynomial, of_kinks in parts)
-        return value, grad_pos, grad_neg
-    return _kinked(pos, neg, structure.coefficients, structure.kinks)
+    if any(structure.coefficients[2:]) and pos.dtype != torch.float64:  # two gradients that may cancel are added up
+        s, t = (Side(side.scores.double(), side.shares) for side in (pos, neg))
+        value, *gradients = piecewise(s, t, structure)
+        return value, gradients[0].to(pos.dtype), gradients[1].to(pos.dtype)
+    mixed = cancels(structure)
+    found = _from_polynomial_and_kinks(pos, neg, structure, mixed)
+    if found is None:
+        return from_bands(pos, neg, structure)
+    weighted = pos.shares is not None or neg.shares is not None
+    if not mixed and not (weighted and any(kink.power == 2 for kink in structure.kinks)):
+        return found.sums
+    return with_lost_digits(found.sums, pos, neg, structure, found.others)
 
 
-def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
-    """Return the sums for a line plus kinks."""
+class _Kinked(NamedTuple):
+    """The sums, and the other class of the positives and of the negatives in order; None if that was not needed."""
+
+    sums: Sums
+    others: tuple[Sorted | None, Sorted | None] = (None, None)
+
+
+def _from_polynomial_and_kinks(pos: Side, neg: Side, structure: Piecewise, mixed: bool) -> _Kinked | None:
+    """Return the sums, or None where squares or lines would cancel; if they are ``mixed``, nothing else does it."""
+    squared = any(structure.coefficients[2:])
+    found = _kinked(pos, neg, () if squared else structure.coefficients, structure.kinks, mixed)
+    if found is None or not squared:
+        return found
+    of_polynomial = polynomial(pos, neg, structure.coefficients)
+    value, grad_pos, grad_neg = (kinks + rest for kinks, rest in zip(found.sums, of_polynomial, strict=True))
+    if mixed and bool((of_polynomial[0].abs() > _CANCELED * value.abs()).any()):
+        return None
+    return _Kinked((value, grad_pos, grad_neg), found.others)
+
+
+def _kinked(pos: Side, neg: Side, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> _Kinked | None:
+    """Return the sums for a line plus kinks, or None as ``_from_polynomial_and_kinks`` does."""
     if in_long_rows(pos, neg):
         with one_thread():  # several would wait for each other after each of many short steps
             if sorts_by_vectors(pos.dtype):
-                return _summed(ordered_by_vectors(pos), ordered_by_vectors(neg), line, kinks)
-            return _summed(pos, neg, line, kinks)
-    return _summed(ordered(pos), ordered(neg), line, kinks)
+                return _summed(ordered_by_vectors(pos), ordered_by_vectors(neg), line, kinks, mixed)
+            return _summed(pos, neg, line, kinks, mixed)
+    return _summed(ordered(pos), ordered(neg), line, kinks, mixed)
 
 
-def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+def _summed(s: Class, t: Class, line: tuple[float, ...], kinks: tuple[Kink, ...], mixed: bool) -> _Kinked | None:
     center = 0.5 * s.middle + 0.5 * t.middle
+    squares = [abs(kink.weight) for kink in kinks if kink.power == 2]
+    no_way = mixed and (bool(squares) or any(line[1:]))
     if (any(line[1:]) or any(kink.power for kink in kinks)) and _far_apart(s, t, center, kinks):
-        return _over_a_wide_range(s, t, center, line, kinks)
-    sums = _from_ranks(s, t, center, line, kinks)
-    weights = [kink.weight for kink in kinks if kink.power == 2]
-    if weights:  # large squares may cancel; where all slopes are zero, nothing does
-        largest = sum(map(abs, weights)) * _reach(s, t, center) ** 2
-        if bool(((largest > _CANCELED * sums[0].abs()) & (sums[1] != 0).any(1)).any()):
-            return _over_a_wide_range(s, t, center, line, kinks)
-    return sums
+        return None if no_way else _Kinked(_over_a_wide_range(s, t, center, line, kinks))
+    found = _from_ranks(s, t, center, line, kinks)
+    value, grad_pos, _ = found.sums
+    if no_way:
+        canceled = _largest(line, kinks, _reach(s, t, center)) > _CANCELED_MIXED[s.dtype] * value.abs()
+        return None if bool(canceled.any()) else found
+    if squares:  # large squares may cancel; where all slopes are zero, nothing does
+        largest = sum(squares) * _reach(s, t, center) ** 2
+        if bool(((largest > _CANCELED * value.abs()) & (grad_pos != 0).any(1)).any()):
+            return _Kinked(_over_a_wide_range(s, t, center, line, kinks))
+    return found
+
+
+def _largest(line: tuple[float, ...], kinks: tuple[Kink, ...], reach: Tensor) -> Tensor:
+    """Return the sum of the sizes of a structure's parts at the largest margin there can be, (k,)."""
+    of_line = (abs(part) * (2 * reach) ** power for power, part in enumerate(line))
+    of_kinks = (abs(kink.weight) * (2 * reach + abs(kink.where)) ** kink.power for kink in kinks)
+    return sum((*of_line, *of_kinks), torch.zeros_like(reach))
 
 
 def _far_apart(s: Class, t: Class, center: Tensor, kinks: tuple[Kink, ...]) -> bool:
@@ -83,8 +122,8 @@ def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ..
     """
     intercept, slope = (*line, 0.0, 0.0)[:2]
     steps, corners, squares = (tuple(kink for kink in kinks if kink.power == power) for power in (0, 1, 2))
-    value = _from_ranks(s, t, center, (intercept,), steps)[0]
-    gradients = _from_ranks(s, t, center, (0.0, slope), corners)[1:]
+    value = _from_ranks(s, t, center, (intercept,), steps).sums[0]
+    gradients = _from_ranks(s, t, center, (0.0, slope), corners).sums[1:]
     sides = [ordered(side) if isinstance(side, Side) else side for side in (s, t)]
     pos, neg = (Sorted(side.scores.double(), side.shares) for side in sides)
     rest, *of_squares = by_intervals(pos, neg, slope, (*corners, *squares))
@@ -93,7 +132,7 @@ def _over_a_wide_range(s: Class, t: Class, center: Tensor, line: tuple[float, ..
     return value + rest, gradients[0], gradients[1]
 
 
-def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> Sums:
+def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kinks: tuple[Kink, ...]) -> _Kinked:
     """Return the same sums from the rank of each score in the other class.
 
     A sum of max(0, t - u) is homogeneous of degree 1, so its value is the inner product of its gradient and (t, u). A
@@ -103,15 +142,14 @@ def _from_ranks(s: Class, t: Class, center: Tensor, line: tuple[float, ...], kin
     intercept, slope = (*line, 0.0, 0.0)[:2]
     corners, squares = ([kink for kink in kinks if (kink.power == 2) == squared] for squared in (False, True))
     found = _Found.of(s, t, corners, squares)
-    signs = {kink.weight > 0 for kink in corners if kink.power and kink.weight}
     value = torch.zeros_like(center).add_(intercept * s.total * t.total)
     gradients = []
     for own, other, sign, rank, sums in zip((s, t), (t, s), (1.0, -1.0), found.ranks, found.others, strict=True):
-        others = _Others.of(other, sums, center, bool(squares), with_rests=len(signs) > 1, from_rank=sign > 0)
+        others = _Others.of(other, sums, center, with_moments=bool(squares), from_rank=sign > 0)
         at_corners, at_squares = (rank and rank.some(some) for some in (slice(len(corners)), slice(len(corners), None)))
         side = _OneSide(own, others, sign, sign * slope * other.total, corners, at_corners, squares, at_squares)
         gradients.append(side.add_to(value, center, s.dtype))
-    return value[:, 0], gradients[0], gradients[1]
+    return _Kinked((value[:, 0], gradients[0], gradients[1]), found.others)
 
 
 class _Found(NamedTuple):
@@ -202,25 +240,8 @@ class _OneSide(NamedTuple):
         slopes, *values = (mixture @ active.flatten(1)).view(-1, *x.shape)
         for part in values:
             value[rows].add_(part.mul_(share).sum(1, keepdim=True), alpha=self.others.unit)
-        if self.others.rests is not None:
-            slopes = self._slopes_of_bands(self.others.rests, rank, rows, columns)
         scaled: Tensor = slopes.mul_(self.sign * self.others.unit)
         return scaled
-
-    def _slopes_of_bands(self, rests: Tensor, rank: Rank, rows: slice, columns: slice) -> Tensor:
-        """Return the same slopes from the shares between neighboring corners.
-
-        The slopes of the corners would cancel beyond the last one, and leave the rounding of all that is active there.
-        """
-        order = sorted((k for k, kink in enumerate(self.corners) if kink.power), key=lambda k: self.corners[k].where)
-        slopes = [-math.fsum(self.corners[k].weight for k in order[place:]) for place in range(len(order))]
-        bands: Tensor | float = 0.0
-        for end in rank.ends(rows, columns):
-            for sums in (cast(Tensor, self.others.shares), rests):
-                active = sums[rows].expand(len(order), -1, -1).gather(2, end[order].long())
-                bands = bands + active.diff(dim=0, prepend=torch.zeros_like(active[:1]))
-        mixed: Tensor = torch.tensordot(rests.new_tensor(slopes), cast(Tensor, bands), 1)
-        return mixed
 
     def _square(
         self, kink: Kink, twice: Tensor, value: Tensor, x: Tensor, share: Tensor | float, rows: slice
@@ -242,36 +263,26 @@ class _Others(NamedTuple):
 
     For a positive, the active part is the negatives from its rank on (``from_rank`` is True). For a negative, it is the
     positives up to its rank. ``shares`` and ``moments`` hold the sums (k, size + 1) of the shares and of share times
-    (score - center). ``shares`` is None where all shares are equal: then counting is enough. ``rests`` are what
-    rounding drops from ``shares``, or None if it is not needed.
+    (score - center). ``shares`` is None where all shares are equal: then counting is enough.
     """
 
     shares: Tensor | None
-    rests: Tensor | None
     moments: Tensor | None
     size: int
     from_rank: bool
 
     @classmethod
-    def of(
-        cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, with_rests: bool, from_rank: bool
-    ) -> _Others:
+    def of(cls, side: Class, sums: Sorted | None, center: Tensor, with_moments: bool, from_rank: bool) -> _Others:
         """Return the sums over one class, given in order if they are needed.
 
         They are added up from the end where the active part begins. The other way would need a difference of two sums,
         which an outlier would spoil.
         """
         if sums is None:
-            return cls(None, None, None, side.scores.shape[1], from_rank)
-
-        shares = rests = None
-        if sums.shares is not None:
-            shares = _running(sums.shares, from_rank)
-            # Only a CPU adds up one by one, and heavier shares lose little.
-            if with_rests and shares.device.type == "cpu" and _lightest(sums.shares) < _LIGHT:
-                rests = _dropped_from(shares, sums.shares, from_rank)
+            return cls(None, None, side.scores.shape[1], from_rank)
+        shares = None if sums.shares is None else _running(sums.shares, from_rank)
         moments = _running(_moments(sums, center), from_rank) if with_moments else None
-        return cls(shares, rests, moments, side.scores.shape[1], from_rank)
+        return cls(shares, moments, side.scores.shape[1], from_rank)
 
     @property
     def unit(self) -> float:
@@ -322,18 +333,3 @@ def _running(part: Tensor, from_end: bool) -> Tensor:
     sums[:, ::step][:, 0] = 0
     np.cumsum(part.numpy()[:, ::step], 1, out=sums[:, ::step][:, 1:])
     return torch.from_numpy(sums)
-
-
-def _lightest(shares: Tensor) -> float:
-    """Return the smallest share but zero."""
-    return float(torch.where(shares > 0, shares, 1.0).min())
-
-
-def _dropped_from(sums: Tensor, part: Tensor, from_end: bool) -> Tensor:
-    """Return what rounding drops from the sums that ``_running`` returns on a CPU, which are added up one by one."""
-    step = -1 if from_end else 1
-    in_order, added = sums.numpy()[:, ::step], part.numpy()[:, ::step]
-    before, after = in_order[:, :-1], in_order[:, 1:]
-    gained = after - before
-    lost = (before - (after - gained)) + (added - gained)
-    return _running(torch.from_numpy(lost[:, ::step].copy()), from_end)

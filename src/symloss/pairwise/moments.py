@@ -28,14 +28,14 @@ def mean(side: Side, center: Tensor) -> Tensor:
     return total / torch.where(weight > 0, weight, 1.0) if isinstance(weight, Tensor) else total
 
 
-def center_of(pos: Side, neg: Side) -> Tensor:
-    """Return the median of a sample of each problem's scores, (k, 1) in float64.
+def _center(side: Side) -> Tensor:
+    """Return a score of each problem's class near most of its weight, (k, 1) in float64.
 
     Subtracting it from the scores keeps the sums over most of them exact.
     """
-    sample = torch.cat([side.scores[:, :: max(1, side.scores.shape[1] // 500)] for side in (pos, neg)], 1)
-    middle = sample.shape[1] // 2
-    return sample.sort(1).values[:, middle : middle + 1].double()  # median() is not deterministic on CUDA
+    if side.shares is not None:
+        return side.scores.gather(1, side.shares.argmax(1, keepdim=True)).double()
+    return side.middle  # median() is not deterministic on CUDA
 
 
 def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
@@ -43,13 +43,15 @@ def polynomial(pos: Side, neg: Side, coefficients: tuple[float, ...]) -> Sums:
     if _plain(pos, neg):
         return plain_polynomial(pos.scores, neg.scores, coefficients)
     a, b, c = (*coefficients, 0.0, 0.0, 0.0)[:3]
-    center = center_of(pos, neg)
-    mean_pos, mean_neg = mean(pos, center), mean(neg, center)
-    value = _at(mean_pos - mean_neg, a, b, c) * (pos.total * neg.total)
+    center_pos, center_neg = _center(pos), _center(neg)
+    mean_pos, mean_neg = mean(pos, center_pos), mean(neg, center_neg)
+    apart = center_pos - center_neg
+    value = _at(apart + (mean_pos - mean_neg), a, b, c) * (pos.total * neg.total)
     gradients = []
-    for side, own, other, weight, sign in (
-        (pos, mean_pos, mean_neg, neg.total, 1.0),
-        (neg, mean_neg, mean_pos, pos.total, -1.0),
+    # Scores are taken from the center of the other class, since that of their own may be far from both.
+    for side, center, own, other, weight, sign in (
+        (pos, center_neg, apart + mean_pos, mean_neg, neg.total, 1.0),
+        (neg, center_pos, mean_neg - apart, mean_pos, pos.total, -1.0),
     ):
         gradient = torch.empty_like(side.scores)
         for rows, columns in blocks(side.scores):

@@ -100,6 +100,14 @@ class Side:
         """Write the slopes of a block into the gradient."""
         gradient[rows, columns] = slopes
 
+    def in_order(self, row: int, sign: float) -> tuple[Tensor, Tensor]:
+        """Return the scores of one problem times a sign, in increasing order and in float64, and their shares."""
+        scores = sign * self.scores[row]
+        if self.shares is not None or scores.device.type != "cpu":
+            scores, order = scores.sort()
+            return scores.double(), self.all_shares()[row, order]
+        return torch.from_numpy(np.sort(scores.numpy())).double(), self.all_shares()[row]  # in a fraction of the time
+
     @property
     def equal_share(self) -> float:
         """The factor for sums in which every score counts 1 and not its share: 1 / n, or 1 where shares are given."""

@@ -20,11 +20,12 @@ from symloss.pairwise.grid import Grid, Kernel, Spread, choose, interact
 from symloss.pairwise.moments import polynomial
 from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
 from symloss.pairwise.sparse import sparse
+from symloss.pairwise.tails import with_small_rows
 from symloss.pairwise.tiles import tiled
 
 _SATURATION = 40.0  # exp(-40) is negligible beside 1
 _SEPARATED = 2.0
-_REACH = 60.0  # used where all margins have one sign: exp(-60) is negligible beside the largest term
+_REACH = 120.0  # used where all margins have one sign: exp(-120) is negligible, even beside weights 1e24 times as small
 _LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
 _FEW_PAIRS = 1 << 18  # per row; up to this many, every pair is computed
 
@@ -93,7 +94,8 @@ def _on_one_grid(
         value += (tilt.intercept * pos.total * neg.total)[:, 0] + tilt.slope[:, 0] * lines[0]
         grad_pos += tilt.slope * lines[1]
         grad_neg += tilt.slope * lines[2]
-    return value, grad_pos, grad_neg
+    fine = None if tilt is None else tilt.within_reach(pos, neg)
+    return with_small_rows((value, grad_pos, grad_neg), pos, neg, loss, fine)
 
 
 def _add_all(
@@ -176,6 +178,13 @@ class _Tilt:
             ends.append(own.clamp(lowest, highest).to(dtype).double())  # rounded in the same way as the scores
         return (sides[0], sides[1]), torch.cat(ends, 1)
 
+    def within_reach(self, pos: Side, neg: Side) -> tuple[Tensor, Tensor]:
+        """Return which scores of either class have all digits of their slopes."""
+        return tuple(  # type: ignore[return-value]
+            (self.rate != 0) & ((side.scores.double() - start).abs() <= self.reach)
+            for side, start in ((pos, self.pos_start), (neg, self.neg_start))
+        )
+
     def slopes(self, function: Kernel) -> Kernel:
         """Return the slope of the loss minus the slope of its line, times the factor."""
         return lambda z: (function(z) - self.slope) * self._undone(z)
@@ -201,7 +210,7 @@ def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: fl
         exact = sparse(*sides, loss, structure)
         parts.append(_segmented(*sides, loss, structure, width) if exact is None else exact)
     value, grad_pos, grad_neg = (torch.cat(part) for part in zip(*parts, strict=True))
-    return value, grad_pos, grad_neg
+    return with_small_rows((value, grad_pos, grad_neg), pos, neg, loss)
 
 
 def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:

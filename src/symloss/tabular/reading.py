@@ -6,11 +6,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.extras import require
-from symloss.naming import named
+from symloss.naming import named, remember_lines
 from symloss.tabular.dialect import (
     TO_BE_FOUND,
     Dialect,
@@ -20,7 +21,7 @@ from symloss.tabular.dialect import (
 from symloss.tabular.excel import read_excel
 from symloss.tabular.numerals import read_numerals
 from symloss.tabular.parquet import parquet_chunks, read_parquet
-from symloss.tabular.rows import check_rows, first_row_is_longer, open_quote
+from symloss.tabular.rows import check_rows, first_row_is_longer, line_of, open_quote
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
     with open_source(path) as source:
         require("tables", "tables need pandas", "pandas")
         _check_sheet(source, options)
+        remember_lines(None)
         if source.kind == "CSV":
             found = _read_text(source, text, options)
         elif source.kind == "Parquet":
@@ -148,6 +150,7 @@ def read_chunks_beside(
         require("tables", "tables need pandas", "pandas")
         _check_sheet(source, options)
         notes += [*source.notes, *_idle(source, options)]
+        remember_lines(None)
         if source.kind == "CSV":
             chunks = _text_chunks(source, rows, text, kept, options, notes)
         elif source.kind == "Parquet":
@@ -173,6 +176,7 @@ def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Rea
     import pandas as pd
 
     dialect = find_dialect(source, options)
+    remember_lines(partial(line_of, source, dialect))
     _check_names(dialect.names, source)
     codes = [name for name in dialect.codes if name not in text]
     with source.open() as stream, _refused(source, dialect):
@@ -197,6 +201,7 @@ def _text_chunks(
     import pandas as pd
 
     dialect = find_dialect(source, options)
+    remember_lines(partial(line_of, source, dialect))
     notes += [dialect.note, *dialect.notes]
     _check_names(dialect.names, source)
     checked, start = False, True

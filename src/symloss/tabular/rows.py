@@ -43,6 +43,16 @@ def first_row_is_longer(source: Source, dialect: Dialect) -> bool:
         return any(len(row) > len(dialect.names) for _, row in rows)
 
 
+def line_of(source: Source, dialect: Dialect, row: int) -> int | None:
+    """Return the line where a row begins, counted from 0 after the names; None if the file can no longer be read."""
+    try:
+        with source.open() as stream, io.TextIOWrapper(stream, dialect.encoding, newline="") as lines:
+            found = next(islice(records(lines, dialect.sep), dialect.skip + 1 + row, None), None)
+    except (OSError, ValueError):
+        return None
+    return None if found is None else found[0]
+
+
 def open_quote(source: Source, dialect: Dialect) -> int:
     """Return the line of the last row, in which the quote opens that is never closed."""
     line = 1

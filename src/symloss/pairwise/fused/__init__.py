@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss, Piecewise
+from symloss.pairwise.bands import cancels
 from symloss.pairwise.fused.formulas import Formula, ends_of, formula_of
+from symloss.pairwise.fused.lost import lost_rows
 from symloss.pairwise.fused.points import Points, Results, room_for
 
 if TYPE_CHECKING:
@@ -97,7 +99,9 @@ def _structured(
     if isinstance(structure, Piecewise) and structure.kinks:
         from symloss.pairwise.fused.kinks import bends_of, kinked
 
-        return kinked(points, bends_of(structure, points.pos.device), ends, into)
+        flag = kinked(points, bends_of(structure, points.pos.device), ends, into)
+        weighted = points.pos_share is not None or points.neg_share is not None
+        return flag | lost_rows(points, into.gradients, structure) if weighted and cancels(structure) else flag
     from symloss.pairwise.fused.separable import separable
 
     return separable(points, cast("Piecewise | ExponentialDecay", structure), ends, into)
