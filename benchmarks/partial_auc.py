@@ -53,7 +53,7 @@ def problem(positives: int, negatives: int) -> tuple[Tensor, Tensor]:
 def brute_force(scores: Tensor, target: Tensor) -> tuple[float, Tensor]:
     """Return the exact value and gradient from the matrix of all pairs with the top negatives."""
     exact = scores.detach().double().requires_grad_()
-    top = exact[target == 0].topk(round(MAX_FPR * NEGATIVES)).values
+    top = exact[target == 0].topk(round(MAX_FPR * int((target == 0).sum()))).values
     value = (1 - exact[target == 1][:, None] + top).clamp(min=0).square().mean()
     (gradient,) = torch.autograd.grad(value, exact)
     return value.item(), gradient
