@@ -428,3 +428,45 @@ def test_under_compile(module):
     value, expected = compiled(2 * scores, target), criterion(2 * scores, target)
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(*(torch.autograd.grad(x, scores)[0] for x in (value, expected)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("light", [1e-3, 1e-7, 1e-12, 1e-16, 1e-24])
+def test_a_point_that_outweighs_its_class_is_still_not_paired_with_itself(light, dtype):
+    """Two points of each class: the only pair within a class is that of the two, whatever their weights."""
+    scores = torch.tensor([0.5, -0.5, 1.0, -1.0], dtype=dtype, requires_grad=True)
+    weight = torch.tensor([1.0, light, 1.0, light], dtype=torch.float64)
+    target, rates = torch.tensor([1, 1, 0, 0]), {"pi": 0.8, "pi_prime": 0.3}
+    found = auc_risk(scores, target, "logistic", weight, **rates)
+    (gradient,) = torch.autograd.grad(found, scores)
+    exact = scores.detach().double().requires_grad_()
+    s, t, w = exact[:2], exact[2:], weight[:2] / weight[:2].sum()
+
+    def mean(first, second):
+        return w @ sl.get_loss("logistic")(first[:, None] - second[None, :]) @ w
+
+    def within(of):
+        gap = of[0] - of[1]
+        return sl.get_loss("logistic")(torch.stack([gap, -gap])).mean()
+
+    b, d = 0.4, 0.6
+    expected = (1 + b) * (1 + d) * mean(s, t) + b * d * mean(t, s) - (1 + b) * d * within(s) - b * (1 + d) * within(t)
+    (slopes,) = torch.autograd.grad(expected, exact)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradient.double(), slopes, rtol=1e-5, atol=1e-9)
+
+
+def test_many_weights_of_all_sizes_within_a_class():
+    """Every third point outweighs all lighter ones: level by level, against all pairs of different points."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(2, 24, generator=generator, dtype=torch.float64)
+    weight = 10.0 ** torch.arange(0.0, -36.0, -1.5, dtype=torch.float64)[torch.randperm(24, generator=generator)]
+    target = torch.arange(24) % 2
+    found = auc_risk(scores, target, "sigmoid", weight, pi=1.0, pi_prime=0.5)
+    for row, value in zip(scores, found, strict=True):
+        s, t, w, v = row[target == 1], row[target == 0], weight[target == 1], weight[target == 0]
+        values = sl.get_loss("sigmoid")
+        between = (w / w.sum()) @ values(s[:, None] - t) @ (v / v.sum())
+        pairs = (w[:, None] * w).fill_diagonal_(0.0)
+        expected = 2 * between - (pairs * values(s[:, None] - s)).sum() / pairs.sum()
+        torch.testing.assert_close(value, expected.clamp(min=0), rtol=1e-9, atol=1e-12)

@@ -500,3 +500,17 @@ def test_labels_in_a_compiled_graph():
     torch.testing.assert_close(
         compiled(scores, torch.tensor([0, 1, 1, 0])), sl.BERLoss("sigmoid")(scores, [0, 1, 1, 0])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "mean"), [("exponential", -89.5, 7.2286e35), ("barrier_hinge", 3e36, 5.8594e35)]
+)
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_balanced_risk_is_finite_where_its_losses_overflow(name, score, mean, batched):
+    scores = torch.zeros(1024)
+    scores[0] = score
+    scores = (scores.expand(2, -1) if batched else scores).clone().requires_grad_()
+    found = sl.BERLoss(name)(scores, torch.arange(1024) < 512)
+    found.sum().backward()
+    torch.testing.assert_close(found.detach(), torch.full(found.shape, mean), rtol=1e-4, atol=0)
+    assert scores.grad.isfinite().all()

@@ -15,6 +15,8 @@ from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs, risk_of_points
 from symloss.tracing import concrete, eager
 
+_OUTWEIGHED = 2.0**-20  # of the square of all weights: if different points make up less, six digits would be lost
+
 
 @eager  # a graph break: labels pick the scores, and the pairs are computed eagerly
 def auc_risk(
@@ -133,16 +135,17 @@ class _Side(NamedTuple):
     scores: Tensor
     weight: Tensor | None
 
-    def meets_itself(self) -> Tensor:
-        """Return the share of the pairs of two of these points in which both are the same one; 1 if there is none."""
-        weight = torch.ones_like(self.scores) if self.weight is None else fractions(self.weight)
-        total = weight.sum(-1).square()
-        return torch.where(total > 0, weight.square().sum(-1) / torch.where(total > 0, total, 1.0), 1.0)
-
     def is_missing(self) -> Tensor:
         """Return whether no point has weight."""
-        weight = torch.ones_like(self.scores) if self.weight is None else self.weight
-        return ~(weight > 0).any(-1)
+        return ~(self.counted() > 0).any(-1)
+
+    def counted(self) -> Tensor:
+        """Return the weights, as fractions of the largest."""
+        return torch.ones_like(self.scores) if self.weight is None else fractions(self.weight)
+
+    def in_float64(self) -> _Side:
+        """Return the same scores in float64, unless their device has none."""
+        return self if self.scores.device.type == "mps" else self._replace(scores=self.scores.double())
 
 
 def _sides(problem: Problem) -> tuple[_Side, _Side]:
@@ -168,33 +171,57 @@ def _clean_auc(pos: _Side, neg: _Side, loss: Loss, rates: Unmixing, complete: bo
     computed.
     """
     b, d = rates
+    dtype, pos, neg = pos.scores.dtype, pos.in_float64(), neg.in_float64()
     risk = (1 + b) * (1 + d) * _between(pos, neg, loss)
     few = pos.is_missing() | neg.is_missing()
     if b and d:
         risk = risk + b * d * _between(neg, pos, loss)
     for side, factor in ((pos, (1 + b) * d), (neg, b * (1 + d))):
         if factor:
-            mean, alone = _within(side, loss)
-            risk, few = risk - factor * mean, few | alone
+            total, share = _within(side, loss, reads=complete is not None or not side.scores.is_cuda)
+            risk, few = risk - factor * total / torch.where(share > 0, share, 1.0), few | ~(share > 0)
     if complete and concrete(few.any()):
         warnings.warn(
             "a batch has a single point of a class: the risk of clean labels is taken to be zero, and has no gradient",
             MissingClassWarning,
             stacklevel=4,
         )
-    return non_negative(torch.where(few, 0.0, risk), loss)
+    return non_negative(torch.where(few, 0.0, risk), loss).to(dtype)
 
 
-def _within(side: _Side, loss: Loss) -> tuple[Tensor, Tensor]:
-    """Return the mean of l(s - s') over pairs of two different points of a class, and whether there is no such pair.
+def _within(side: _Side, loss: Loss, reads: bool) -> tuple[Tensor, Tensor]:
+    """Return the sum of l(s - s') over pairs of two different points of a class, by weight, and that of the weights.
 
     A clean pair is two independent draws. A point paired with itself is not, and would add l(0) to the mean: so these
-    pairs are taken out. A point of weight k is still one point.
+    pairs are taken out. A point of weight k is still one point. Where a point outweighs all others together, hardly
+    anything else would be left: its pairs with the others are computed for themselves. If nothing may be read, the sum
+    is NaN there.
     """
-    same = side.meets_itself().to(side.scores.dtype)
-    alone = ~(same < 1)
+    weight = side.counted()
+    if not weight.shape[-1]:
+        return weight.sum(-1), weight.sum(-1)
+    total, share = weight.sum(-1), (weight * _others(weight)).sum(-1)
+    outweighed = share < _OUTWEIGHED * total.square()
+    split = concrete(outweighed.any()) if reads else None
+    if split:
+        place = weight.argmax(-1, keepdim=True)
+        heavy, light = weight.gather(-1, place), weight.scatter(-1, place, 0.0)
+        point, others = _Side(side.scores.gather(-1, place), heavy), _Side(side.scores, light)
+        scale = light.amax(-1)
+        rest, rest_share = _within(others, loss, reads)
+        across = (heavy * light).sum(-1)
+        both = _between(point, others, loss) + _between(others, point, loss)
+        return across * both + scale.square() * rest, 2 * across + scale.square() * rest_share
     at_zero = loss.checked_value(side.scores.new_zeros(1))[0]
-    return (_between(side, side, loss) - same * at_zero) / torch.where(alone, 1.0, 1 - same), alone
+    found = total.square() * _between(side, side, loss) - weight.square().sum(-1) * at_zero
+    return (found if split is False else torch.where(outweighed, torch.nan, found)), share
+
+
+def _others(weight: Tensor) -> Tensor:
+    """Return for each point the sum of the weights of all others, as a sum of those before and those after it."""
+    before = torch.nn.functional.pad(weight.cumsum(-1), (1, 0))[..., :-1]
+    after = torch.nn.functional.pad(weight.flip(-1).cumsum(-1), (1, 0))[..., :-1].flip(-1)
+    return before + after
 
 
 def _shared_labels(problem: Problem) -> Tensor | None:

@@ -12,6 +12,7 @@ from symloss.functional.clean import Unmixing, non_negative, unmixing
 from symloss.functional.missing import warn_if_missing
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import fractions
+from symloss.tracing import concrete
 
 
 def ber_risk(
@@ -82,8 +83,10 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
     warn_if_missing(complete, "the balanced-error risk uses the class that is there")
     margins = torch.where(positive, scores, -scores)
     if weight is None:
-        return (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
-    return _where_counted(0.5 * share, margins, loss).sum(-1).to(scores.dtype)
+        risk = (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
+        if complete is None or concrete(risk.isfinite().all()) is not False:
+            return risk
+    return _where_counted(0.5 * share.double(), margins, loss).sum(-1).to(scores.dtype)
 
 
 def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
@@ -91,7 +94,11 @@ def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
     count = int(positive.sum())
     sign = positive.to(scores.dtype).mul_(2).sub_(1)
     share = torch.full_like(sign, 0.5 / (scores.shape[0] - count)).masked_fill_(positive, 0.5 / count)
-    return (loss(scores * sign) * share).sum()
+    risk = (loss(scores * sign) * share).sum()
+    if concrete(risk.isfinite()) is not False:
+        return risk
+    # Losses that overflow in float32 may have a mean that does not.
+    return _where_counted(share.double(), scores * sign, loss).sum().to(scores.dtype)
 
 
 def _shares_of_class(problem: Problem) -> tuple[Tensor, Tensor]:
