@@ -179,3 +179,24 @@ def test_report_and_explore_fail_in_one_line_and_write_nothing(tmp_path):
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_report_and_explore_never_overwrite_a_result_or_the_code_of_a_loss(tmp_path, monkeypatch):
+    cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    path = write_result(tmp_path / "results", cell)
+    damaged, code, link = path.with_name("own_pi0.80_0.30.json"), tmp_path / "kept_loss.py", tmp_path / "link.html"
+    damaged.write_text("{")
+    code.write_text("import torch\ndef kept(z):\n    return torch.sigmoid(-z)\n")
+    link.hardlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    before = {kept: kept.read_bytes() for kept in (path, damaged, code)}
+    for arguments, out, what in (
+        (["report", "results"], path, "a result"),
+        (["report", "results"], damaged, "a result"),
+        (["report", "results"], link, "a result"),
+        (["explore", "--losses", "ramp"], path, "a result"),
+        (["explore", "--losses", "ramp,kept_loss:kept"], code, "the code of a loss"),
+    ):
+        result = run(*arguments, "--out", str(out))
+        assert (result.exit_code, result.stderr) == (2, f"symloss: error: {out} is {what}; it is not overwritten\n")
+    assert {kept: kept.read_bytes() for kept in before} == before

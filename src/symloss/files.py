@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,33 @@ def real(path: Path) -> Path:
     PosixPath('/no/file')
     """
     return Path(os.path.realpath(path))
+
+
+def check_not_read(path: Path, read: Iterable[Path], what: str) -> None:
+    """Raise ValueError if a file to write is one of the files that are read, also by way of a link.
+
+    Examples
+    --------
+    >>> check_not_read(Path(__file__), [Path(__file__)], "the data")
+    Traceback (most recent call last):
+    ValueError: ...files.py is the data; it is not overwritten
+    """
+    if path.is_file() and any(other.exists() and path.samefile(other) for other in read):
+        raise ValueError(f"{path} is {what}; it is not overwritten")
+
+
+def check_outside(path: Path, folder: Path, what: str) -> None:
+    """Raise ValueError if a file to write lies in a folder, at any depth, or is another name of a file there.
+
+    Examples
+    --------
+    >>> check_outside(Path("model/labels.csv"), Path("model"), "the model")
+    Traceback (most recent call last):
+    ValueError: model/labels.csv is in model, the model; nothing is written there
+    """
+    if real(folder) in real(path).parents:
+        raise ValueError(f"{path} is in {folder}, {what}; nothing is written there")
+    check_not_read(path, folder.rglob("*"), f"a file of {folder}, {what}")
 
 
 @contextmanager

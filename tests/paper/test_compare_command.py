@@ -51,6 +51,27 @@ def test_every_file(folder, tmp_path):
     assert (tmp_path / "figures" / "ours_against_paper.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.parametrize("option", ["--csv", "--markdown", "--latex", "--figures"])
+def test_a_result_is_never_overwritten(folder, tmp_path, option):
+    result = folder / "susy_pi0.65_0.45.json"
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    (tmp_path / "symbolic").symlink_to(result)
+    (tmp_path / "hard").hardlink_to(result)
+    (tmp_path / "figures").mkdir()
+    for name in ("tables.tex", "figure4.png", "figure4.pdf"):
+        (tmp_path / "figures" / name).symlink_to(result)
+    (tmp_path / "elsewhere_pi0.65_0.45.json").write_text("a result of another folder")
+    targets = [result, tmp_path / "symbolic", tmp_path / "hard", tmp_path / "elsewhere_pi0.65_0.45.json"]
+    for target in [*targets, *([tmp_path / "figures"] if option in ("--latex", "--figures") else [])]:
+        refused = run(folder, "--markdown", tmp_path / "first.md", option, target)
+        assert refused.exit_code == 2
+        assert refused.stderr.endswith(" is a result; it is not overwritten\n")
+        assert refused.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert (tmp_path / "elsewhere_pi0.65_0.45.json").read_text() == "a result of another folder"
+    assert not (tmp_path / "first.md").exists()
+
+
 def test_the_worst_alone(folder, tmp_path):
     result = run(folder, "--worst", "3", "--csv", tmp_path / "cells.csv")
     assert result.exit_code == 0

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -117,6 +119,30 @@ def test_predict_needs_the_columns_of_the_fit(folder, frame, tmp_path):
         "predict", folder / "model", data, "--id", "whom"
     )
     assert "is the data; it is not overwritten" in error_of("predict", folder / "model", data, "--out", data)
+
+
+def test_predictions_never_replace_the_data_or_a_file_of_the_model(folder, frame, tmp_path):
+    data, model = tmp_path / "data.csv", tmp_path / "model"
+    frame.to_csv(data, index=False)
+    shutil.copytree(folder / "model", model)
+    (tmp_path / "symbolic.csv").symlink_to(data)
+    (tmp_path / "hard.csv").hardlink_to(data)
+    (tmp_path / "labels.csv").hardlink_to(model / "labels.csv")
+    (tmp_path / "way").symlink_to(model)
+    before = {path: path.read_bytes() for path in (data, *model.iterdir())}
+    for name in ("symbolic.csv", "hard.csv"):
+        assert "is the data; it is not overwritten" in error_of("predict", model, data, "--out", tmp_path / name)
+    for target in (model / "labels.csv", model / "new.csv", model / "new" / "p.csv", tmp_path / "way" / "labels.csv"):
+        assert f"{target} is in {model}, the model; nothing is written there" in error_of(
+            "predict", model, data, "--out", target
+        )
+    message = error_of("predict", model, data, "--out", tmp_path / "labels.csv")
+    assert f"is a file of {model}, the model; it is not overwritten" in message
+    with data.open() as stream:
+        command = [sys.executable, "-m", "symloss", "predict", model, "-", "--out", data]
+        result = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (2, f"symloss: error: {data} is the data; it is not overwritten\n")
+    assert {path: path.read_bytes() for path in (data, *model.iterdir())} == before
 
 
 def test_missing_values_are_taken_by_all_models_and_weights_count(folder, frame, tmp_path):

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from symloss.functional import RISKS
 from symloss.losses import Loss, get_loss, list_losses
@@ -65,6 +66,12 @@ def find_loss(name: str, parameters: dict[str, float]) -> Loss:
         return get_loss(found, **parameters)
     except Exception as error:  # its constructor may raise anything too
         raise ValueError(f"cannot make a loss of {name}: {error}") from error
+
+
+def modules_of(losses: list[str]) -> list[Path]:
+    """Return the files from which losses of the user's own were imported, given their names."""
+    modules = [sys.modules[name.partition(":")[0]] for name in losses if ":" in name]
+    return [Path(module.__file__) for module in modules if module.__file__]
 
 
 @contextmanager

@@ -56,10 +56,12 @@ def compare(
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
     from symloss.paper.compare import comparison_csv, summary_json
-    from symloss.paper.results import PUBLISHED
+    from symloss.paper.results import PUBLISHED, check_no_result
 
     scored = _scored(scores) if scores else ""
     folders = [read_and_warn(folder) for folder in dict.fromkeys(results)]
+    for path in _targets(csv, markdown, latex, figures):
+        check_no_result(path, results)
     found = [result for folder in folders for result in folder.whole]
     cells = compare_with_paper(found, scores or PUBLISHED)
     written = []
@@ -92,6 +94,13 @@ def compare(
         _print_comparison(found, cells)
     for path in written:
         print(f"wrote {path}")
+
+
+def _targets(csv: Path | None, markdown: Path | None, latex: Path | None, figures: Path | None) -> list[Path]:
+    """Return the files and folders to write into, and the files in these folders that may be replaced."""
+    replaced = [(folder, kind) for folder, kinds in ((latex, ["tex"]), (figures, ["png", "pdf"])) for kind in kinds]
+    inside = [path for folder, kind in replaced if folder for path in folder.glob(f"*.{kind}")]
+    return [*(path for path in (csv, markdown, latex, figures) if path), *inside]
 
 
 def _scored(name: str) -> str:

@@ -134,7 +134,7 @@ def predict(
 
     Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
     """
-    from symloss.files import real
+    from symloss.files import check_not_read, check_outside
     from symloss.tabular import load
     from symloss.tabular.files import ReadOptions
     from symloss.tabular.predicting import predict_file, scores_of_file
@@ -143,8 +143,9 @@ def predict(
 
     asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)
     asked.check()
-    if out is not None and real(out) == real(data):
-        raise ValueError(f"--out {out} is the data; it is not overwritten")
+    if out is not None:
+        check_not_read(out, [Path("/dev/stdin") if str(data) == "-" else data], "the data")
+        check_outside(out, model, "the model")
     keep = list(dict.fromkeys(name for names in id_columns or () for name in listed(names)))
     fitted = load(model)
     options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=fitted.decimal)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from symloss.cli.arguments import code_of, find_loss, listed
+from symloss.cli.arguments import code_of, find_loss, listed, modules_of
 from symloss.cli.terminal import warn_of_damage
 
 
@@ -37,10 +37,14 @@ def explore(
 
     Example: [bold]symloss explore --out explorer.html[/bold]
     """
+    from symloss.files import check_not_read
+    from symloss.paper.results import check_no_result
     from symloss.report import write_explorer
 
     names = [] if losses is None else listed(losses)
     chosen = None if losses is None else [find_loss(name, {}) for name in names]
+    check_no_result(out)
+    check_not_read(out, modules_of(names), "the code of a loss")
     with code_of(names):
         path = write_explorer(out, chosen)
     print(f"wrote {path}")

@@ -7,7 +7,7 @@ import json
 import math
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from pathlib import Path
@@ -19,12 +19,13 @@ import torch
 
 from symloss import __version__
 from symloss.corruption import check_contamination
-from symloss.files import write_whole
+from symloss.files import check_not_read, real, write_whole
 from symloss.functional import RISKS
 
 FORMAT = 1
 PUBLISHED = "as published"  # the way in which the paper's numbers are scored
 _OPTIONAL = {"further_scores", "further_curves", "finished"}  # a file has these only if they are not empty
+_FILES = "*_pi*_*.json"  # the names of result files
 DECIMALS = 4  # of scores from 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
@@ -326,7 +327,7 @@ def read_results(folder: Path) -> Results:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
     results = Results([], [])
-    for path in sorted(folder.glob("*_pi*_*.json")):
+    for path in sorted(folder.glob(_FILES)):
         try:
             results.whole.append(read_result(path))
         except DamagedResult as error:
@@ -334,10 +335,28 @@ def read_results(folder: Path) -> Results:
     if not results.whole:
         if results.damaged:
             raise ValueError(f"{folder} holds no whole result: {'; '.join(map(str, results.damaged))}")
-        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*_pi*_*.json")))
+        inside = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob(_FILES)))
         hint = f"; its folders {', '.join(inside)} do" if inside else ""
         raise ValueError(f"{folder} holds no results (files such as spambase_pi0.65_0.45.json){hint}")
     return results
+
+
+def check_no_result(path: Path, folders: Iterable[Path] = ()) -> None:
+    """Raise ValueError if a file to write is a result by its name, or a result of these folders by way of a link.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "spambase_pi1.00_0.00.json"
+    ...     check_no_result(path)  # nothing is there yet
+    ...     path.touch()
+    ...     check_no_result(path)
+    Traceback (most recent call last):
+    ValueError: ...spambase_pi1.00_0.00.json is a result; it is not overwritten
+    """
+    results = [result for folder in folders for result in folder.glob(_FILES)]
+    check_not_read(path, [real(path), *results] if real(path).match(_FILES) else results, "a result")
 
 
 def _content(result: Result) -> dict[str, Any]:

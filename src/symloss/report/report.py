@@ -9,6 +9,7 @@ from pathlib import Path
 
 from symloss import __version__
 from symloss.files import write_whole
+from symloss.paper.results import check_no_result
 from symloss.paper.score_tables import loss_heading, score_text
 from symloss.report.claim import claim_section
 from symloss.report.content import Run, read_runs
@@ -39,7 +40,7 @@ def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
     Raises
     ------
     FileNotFoundError, ValueError
-        If a folder is missing, or holds no whole result.
+        If a folder is missing, or holds no whole result, or if the file to write is a result.
 
     Examples
     --------
@@ -52,7 +53,9 @@ def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
     ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
     True
     """
-    runs = read_runs([Path(folder) for folder in folders])
+    paths = [Path(folder) for folder in folders]
+    check_no_result(Path(path), paths)
+    runs = read_runs(paths)
     write_whole(Path(path), report_html(runs))
     return runs
 
