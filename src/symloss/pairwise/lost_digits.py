@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Piecewise
-from symloss.pairwise.bands import bands_of, by_bands
+from symloss.pairwise.bands import bands_of, by_bands, cancels
 from symloss.pairwise.intervals import Sorted
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.remembering import remembered
 
 # Rounding of k numbers adds up to some sqrt(k) units; rows below sqrt(k) of these lose 1e-6 of themselves, or 1e-8.
 _SMALL = {torch.float32: 2.0**-33, torch.float64: 2.0**-26}
-_FEW = 16  # scores of equal shares make a small row, not more
+_FEW = 16  # scores of equal shares make a small row, not more, where slopes cancel
 _ALL_LOST = 2.0**-50  # a share below this part of the class can be lost altogether
 
 
@@ -35,7 +35,7 @@ def with_lost_digits(
     value, *gradients = sums
     sides = zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), others, strict=True)
     for gradient, own, other, sign, in_order in sides:
-        lost = _lost(gradient, own, other, structure)
+        lost = _lost(gradient, own, other, structure, sign, in_order)
         if lost is None:
             continue
         for row in lost.any(1).nonzero()[:, 0].tolist():
@@ -102,9 +102,12 @@ def may_be_lost(
     return lost & ((gradient != 0) | (torch.as_tensor(lightest) <= _ALL_LOST))
 
 
-def _lost(gradient: Tensor, own: Side, other: Side, structure: Piecewise) -> Tensor | None:
+def _lost(
+    gradient: Tensor, own: Side, other: Side, structure: Piecewise, sign: float, in_order: Sorted | None
+) -> Tensor | None:
     """Return which rows may have lost digits, or None if no row has."""
-    sizes, count = _sizes(structure), _FEW if other.shares is None else other.shares.shape[1]
+    by_active = other.shares is None and not cancels(structure)
+    sizes, count = _sizes(structure), _FEW if other.shares is None and not by_active else other.scores.shape[1]
     if sizes.exact and other.shares is None:
         return None
     shares = other.all_shares() if other.shares is None else torch.where(other.shares > 0, other.shares, 1.0)
@@ -113,4 +116,24 @@ def _lost(gradient: Tensor, own: Side, other: Side, structure: Piecewise) -> Ten
         return None
     size = added_up(structure, torch.cat([own.ends, other.ends], 1) if sizes.squares else gradient)
     lost = may_be_lost(gradient, own.share(slice(None), slice(None)), size, count, lightest)
-    return lost if bool(lost.any()) else None
+    if not bool(lost.any()):
+        return None
+    if by_active:
+        rounding = (_SMALL[gradient.dtype] * math.sqrt(count)) * torch.as_tensor(size).expand(len(gradient), 1)
+        for row in lost.any(1).nonzero()[:, 0].tolist():
+            places = lost[row].nonzero()[:, 0]
+            part = _active(own.scores[row, places], other, structure, row, sign, in_order) / count
+            share = own.equal_share if own.shares is None else own.shares[row, places]
+            lost[row, places] = gradient[row, places].abs() < rounding[row] * share * part**1.5
+    return lost
+
+
+def _active(
+    scores: Tensor, other: Side, structure: Piecewise, row: int, sign: float, in_order: Sorted | None
+) -> Tensor:
+    """Return the number of pairs that are added up for each score: those below the highest kink."""
+    others = other.in_order(row, 1.0)[0] if in_order is None else in_order.scores[row].double()
+    where = max(kink.where for kink in structure.kinks)
+    if sign > 0:
+        return len(others) - torch.searchsorted(others, scores.double() - where)
+    return torch.searchsorted(others, scores.double() + where, right=True)
