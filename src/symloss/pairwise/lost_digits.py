@@ -33,9 +33,10 @@ def with_lost_digits(
     ``others`` are the negatives and the positives in order, if they are at hand.
     """
     value, *gradients = sums
+    size = added_up(structure, torch.cat([pos.ends, neg.ends], 1) if _sizes(structure).squares else value)
     sides = zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), others, strict=True)
     for gradient, own, other, sign, in_order in sides:
-        lost = _lost(gradient, own, other, structure, sign, in_order)
+        lost = _lost(gradient, own, other, structure, size, sign, in_order)
         if lost is None:
             continue
         for row in lost.any(1).nonzero()[:, 0].tolist():
@@ -98,23 +99,29 @@ def may_be_lost(
 ) -> Tensor:
     """Return which rows may have lost digits, of ``count`` numbers added up, with the smallest share that there is."""
     lost = gradient.abs() < (_SMALL[gradient.dtype] * math.sqrt(count)) * size * share
+    if isinstance(lightest, float) and lightest <= _ALL_LOST:
+        return lost
     # What is zero was never anything else, unless a share is so light.
-    return lost & ((gradient != 0) | (torch.as_tensor(lightest) <= _ALL_LOST))
+    return lost & ((gradient != 0) if isinstance(lightest, float) else (gradient != 0) | (lightest <= _ALL_LOST))
 
 
 def _lost(
-    gradient: Tensor, own: Side, other: Side, structure: Piecewise, sign: float, in_order: Sorted | None
+    gradient: Tensor,
+    own: Side,
+    other: Side,
+    structure: Piecewise,
+    size: Tensor | float,
+    sign: float,
+    in_order: Sorted | None,
 ) -> Tensor | None:
-    """Return which rows may have lost digits, or None if no row has."""
+    """Return which rows may have lost digits, of numbers of some size added up, or None if no row has."""
     by_active = other.shares is None and not cancels(structure)
     sizes, count = _sizes(structure), _FEW if other.shares is None and not by_active else other.scores.shape[1]
     if sizes.exact and other.shares is None:
         return None
-    shares = other.all_shares() if other.shares is None else torch.where(other.shares > 0, other.shares, 1.0)
-    lightest = float(shares.min())
+    lightest = other.equal_share if other.shares is None else float(other.shares.where(other.shares > 0, 1.0).min())
     if sizes.exact and lightest * sizes.least >= _SMALL[gradient.dtype] * math.sqrt(count) * sizes.slopes:
         return None
-    size = added_up(structure, torch.cat([own.ends, other.ends], 1) if sizes.squares else gradient)
     lost = may_be_lost(gradient, own.share(slice(None), slice(None)), size, count, lightest)
     if not bool(lost.any()):
         return None
