@@ -500,3 +500,19 @@ def test_labels_in_a_compiled_graph():
     torch.testing.assert_close(
         compiled(scores, torch.tensor([0, 1, 1, 0])), sl.BERLoss("sigmoid")(scores, [0, 1, 1, 0])
     )
+
+
+@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
+def test_weights_beside_a_callable_with_parameters(rates):
+    """A callable gets margins in the precision of the scores, which is that of its parameters."""
+    layer = torch.nn.Linear(1, 1)
+    scores, target, weight = torch.randn(6), torch.arange(6) % 2, torch.ones(6, dtype=torch.float64)
+
+    def loss(z):
+        return layer(z[..., None])[..., 0] ** 2
+
+    found = sl.BERLoss(loss, **rates)(scores, target, weight)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, sl.BERLoss(loss, **rates)(scores, target))
+    found.backward()
+    assert layer.weight.grad is not None

@@ -10,7 +10,7 @@ from torch import Tensor
 from symloss.checking import Problem, check_problem
 from symloss.functional.clean import Unmixing, non_negative, unmixing
 from symloss.functional.missing import warn_if_missing
-from symloss.losses import Loss, LossLike, get_loss
+from symloss.losses import CallableLoss, Loss, LossLike, get_loss
 from symloss.pairwise import fractions
 
 
@@ -124,10 +124,12 @@ def _where_counted(part: Tensor, margins: Tensor, loss: Loss) -> Tensor:
 
     Zero times an infinite loss, or an infinite slope, would be NaN: margins of no weight are moved to one that counts,
     without its gradient. Weights are in float64: a float32 could not hold a small share, nor the loss that it scales.
+    Only callables get margins in the precision of the scores: they may have parameters of that precision.
     """
     if not margins.shape[-1]:
         return part * loss(margins)
-    margins = margins.to(part.dtype)
+    if not isinstance(loss, CallableLoss):
+        margins = margins.to(part.dtype)
     counted = part != 0
     elsewhere = margins.detach().gather(-1, part.abs().argmax(-1, keepdim=True))
     return torch.where(counted, part * loss(torch.where(counted, margins, elsewhere)), 0.0)

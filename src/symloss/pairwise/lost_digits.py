@@ -33,7 +33,7 @@ def with_lost_digits(
     ``others`` are the negatives and the positives in order, if they are at hand.
     """
     value, *gradients = sums
-    size = added_up(structure, torch.cat([pos.ends, neg.ends], 1) if _sizes(structure).squares else value)
+    size = added_up(structure, torch.cat([pos.ends, neg.ends], 1) if has_squares(structure) else value)
     sides = zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), others, strict=True)
     for gradient, own, other, sign, in_order in sides:
         lost = _lost(gradient, own, other, structure, size, sign, in_order)
@@ -86,8 +86,16 @@ def _sizes(structure: Piecewise) -> _Sizes:
     return _Sizes(abs(b) + sum(corners), 2 * (abs(c) + sum(squares)), least, exact)
 
 
+def has_squares(structure: Piecewise) -> bool:
+    """Return whether there are squares, so that the size of what is added up depends on the ends of the classes."""
+    return _sizes(structure).squares > 0
+
+
 def added_up(structure: Piecewise, ends: Tensor) -> Tensor | float:
-    """Return the size of what is added up for a row of each problem, from the ends (..., 4) of both classes."""
+    """Return the size of what is added up for a row of each problem.
+
+    It follows from the ends (..., 4) of both classes; without squares, these are not read.
+    """
     sizes = _sizes(structure)
     if not sizes.squares:
         return sizes.slopes
