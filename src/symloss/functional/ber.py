@@ -114,7 +114,9 @@ def _clean_ber(scores: Tensor, positive: Tensor, share: Tensor, loss: Loss, rate
 
     def mean(margins: Tensor, of_pos: float, of_neg: float) -> Tensor:
         part = torch.where(positive, of_pos * share, of_neg * share)
-        return non_negative(_where_counted(part, margins, loss).sum(-1), loss)
+        estimate = _where_counted(part, margins, loss).sum(-1)
+        # The signs of a loss are read in the precision of the estimate, which a callable may not take.
+        return non_negative(estimate.to(scores.dtype) if isinstance(loss, CallableLoss) else estimate, loss)
 
     return (0.5 * (mean(scores, 1 + b, -b) + mean(-scores, -d, 1 + d))).to(scores.dtype)
 
