@@ -78,13 +78,18 @@ def exact(pos, neg, loss, v, w):  # type: ignore[no-untyped-def]
         values.sum(),
         slopes.sum(1),
         -slopes.sum(0),
-        (values.abs().sum(), *_sizes(shares, slopes, z, loss)),
+        (values.abs().sum(), *_sizes(shares, slopes, pos, neg, loss)),
     )
 
 
-def _sizes(shares, slopes, z, loss):  # type: ignore[no-untyped-def]
-    """Return the sum over each row, and over each column, of the sizes of slopes; squares feel the rounding of z."""
-    sizes = slopes.abs() + shares * SQUARES.get(type(loss), 0.0) * 1e-7 * z.abs()
+def _sizes(shares, slopes, pos, neg, loss):  # type: ignore[no-untyped-def]
+    """Return the sum over each row, and over each column, of the sizes of slopes.
+
+    The slope of a square feels the rounding of its margin, unless it is 0: a float64 epsilon of the two scores.
+    """
+    rounding = torch.finfo(torch.float64).eps * (pos.double().abs()[:, None] + neg.double().abs())
+    of_squares = SQUARES.get(type(loss), 0.0) * rounding / _TOLERANCE[pos.dtype]
+    sizes = slopes.abs() + torch.where(slopes != 0, shares * of_squares, 0.0)
     return sizes.sum(1), sizes.sum(0)
 
 
@@ -171,10 +176,10 @@ def case(generator: random.Random) -> tuple[str, str | None]:
         found = way(pos, neg, loss, v, w, method)
     except Exception as error:  # any is a fault: all of this input is valid
         return way.__name__, f"{what}: {type(error).__name__}: {error}"
-    # BERLoss computes in the dtype of its scores, as PyTorch's losses do: what float32 cannot hold is infinite or 0.
-    margins = torch.cat([pos, -neg]).detach()
-    overflow = way is by_ber and not (loss(margins).isfinite() & loss.derivative(margins).isfinite()).all()
-    least = 1e-37 if way is by_ber and dtype == torch.float32 else _LEAST[dtype]
+    # Without weights, BERLoss computes in the dtype of its scores: what float32 cannot hold is infinite or 0.
+    in_dtype, margins = way is by_ber and weights == "none", torch.cat([pos, -neg]).detach()
+    overflow = in_dtype and not (loss(margins).isfinite() & loss.derivative(margins).isfinite()).all()
+    least = 1e-37 if in_dtype and dtype == torch.float32 else _LEAST[dtype]
     wrong = _outside(loss, found[0].item()) or differs(found, expected[:3], dtype, expected[3], least, overflow)
     return way.__name__, None if wrong is None else f"{what}: {wrong}"
 

@@ -282,6 +282,7 @@ def test_a_single_pair_just_past_a_corner_keeps_its_digits(name):
 def test_scores_that_are_stored_with_the_opposite_sign(name):
     pos, neg = (torch.view_as_complex(torch.randn(9, 2)).conj().imag for _ in range(2))
     assert pos.is_neg()
-    assert sl.pairwise_risk(pos, neg, name) == sl.pairwise_risk(pos.resolve_neg(), neg.resolve_neg(), name)
-    positive = torch.arange(9) < 4
-    assert sl.AUCLoss(name)(pos, positive) == sl.pairwise_risk(pos[:4].resolve_neg(), pos[4:].resolve_neg(), name)
+    found, expected = (sl.pairwise_risk(*sides, name) for sides in ((pos, neg), (pos.resolve_neg(), neg.resolve_neg())))
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=0)
+    expected = sl.pairwise_risk(pos[:4].resolve_neg(), pos[4:].resolve_neg(), name)
+    torch.testing.assert_close(sl.AUCLoss(name)(pos, torch.arange(9) < 4), expected, rtol=1e-6, atol=0)

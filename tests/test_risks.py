@@ -514,3 +514,19 @@ def test_a_balanced_risk_is_finite_where_its_losses_overflow(name, score, mean, 
     found.sum().backward()
     torch.testing.assert_close(found.detach(), torch.full(found.shape, mean), rtol=1e-4, atol=0)
     assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
+def test_weights_beside_a_callable_with_parameters(rates):
+    """A callable gets margins in the precision of the scores, which is that of its parameters."""
+    layer = torch.nn.Linear(1, 1)
+    scores, target, weight = torch.randn(6), torch.arange(6) % 2, torch.ones(6, dtype=torch.float64)
+
+    def loss(z):
+        return layer(z[..., None])[..., 0] ** 2
+
+    found = sl.BERLoss(loss, **rates)(scores, target, weight)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, sl.BERLoss(loss, **rates)(scores, target))
+    found.backward()
+    assert layer.weight.grad is not None

@@ -55,7 +55,11 @@ class RoundedSquare(Loss):
 
 
 KINKED = [RoundedRamp(), CappedLine(), RoundedSquare(), sl.Ramp(), sl.HuberizedHinge(), sl.SquaredHinge()]
-SMOOTH = ["sigmoid", "savage", "logistic", "generalized_cross_entropy", "focal"]
+SMOOTH = [
+    *(sl.get_loss(name) for name in ("sigmoid", "savage", "logistic", "generalized_cross_entropy", "focal")),
+    sl.GeneralizedCrossEntropy(q=0.3),
+    sl.GeneralizedCrossEntropy(q=0.1),
+]
 
 
 def each(pos, neg, loss, w=None, v=None):
@@ -105,12 +109,33 @@ def test_beside_a_heavy_weight_in_long_rows(loss):
     check_each(pos, neg, loss, None, v)
 
 
-@pytest.mark.parametrize("loss", KINKED, ids=lambda loss: loss.name)
+def of_all_sizes(seed, *sides):
+    """Weights that span 24 orders of magnitude."""
+    generator = torch.Generator().manual_seed(seed)
+    return [10 ** (24 * torch.rand(x.shape, generator=generator, dtype=torch.float64) - 12) for x in sides]
+
+
+@pytest.mark.parametrize("loss", [*KINKED, *SMOOTH], ids=repr)
 def test_weights_of_all_sizes_and_ties(loss):
-    generator = torch.Generator().manual_seed(1)
     pos, neg = (x.mul(2).round() / 2 for x in spread_out(torch.float64))
-    w, v = (10 ** (24 * torch.rand(len(x), generator=generator, dtype=torch.float64) - 12) for x in (pos, neg))
-    check_each(pos, neg, loss, w, v)
+    check_each(pos, neg, loss, *of_all_sizes(1, pos, neg))
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_weights_of_all_sizes_of_smooth_losses(loss):
+    for seed in range(5):
+        pos, neg = spread_out(torch.float64, 300, 200, scale=1.0 + seed)
+        check_each(pos, neg, loss, *of_all_sizes(seed, pos, neg))
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_values_of_a_batch_with_weights_of_all_sizes(loss):
+    pos, neg = spread_out(torch.float64, 40 * 90, 40 * 110, scale=2.0)
+    pos, neg = pos.view(40, 90) + torch.linspace(0, 30, 40)[:, None], neg.view(40, 110)
+    w, v = of_all_sizes(3, pos, neg)
+    values = sl.pairwise_risk(pos, neg, loss, w, v, method="structure")
+    exact = torch.stack([each(*problem[:2], loss, *problem[2:])[0][0] for problem in zip(pos, neg, w, v, strict=True)])
+    torch.testing.assert_close(values, exact, rtol=2e-8, atol=0)
 
 
 @pytest.mark.parametrize("far", [1e3, 1e8, 1e15, 1e37])
@@ -119,6 +144,17 @@ def test_squares_and_lines_beside_an_outlier(loss, far):
     pos, neg = spread_out(torch.float64)
     pos[0], neg[1] = -far, far  # where a parabola is 0, or has its largest value
     check_each(pos, neg, loss)
+
+
+@pytest.mark.parametrize("method", ["auto", "structure"])
+@pytest.mark.parametrize("n", [3, 30, 700])
+@pytest.mark.parametrize("width", [1e2, 2e5])
+def test_squares_of_equal_weight_close_to_their_ends(width, n, method):
+    pos, neg = spread_out(torch.float64, n, n, width)
+    pos[0], neg[0] = 5 * width, 5 * width - 1 + 1e-5  # the only active pair of the first row
+    pos[1], neg[1] = -5 * width + 1e-5, -5 * width - 1 + 2e-5  # and of the second column
+    check_each(pos, neg, sl.SquaredHinge(), method=method)
+    check_each(pos, neg, sl.SquaredHinge(), torch.ones(n), method=method)
 
 
 def test_a_parabola_where_most_scores_are_far_from_the_others():
@@ -138,34 +174,70 @@ def in_tails(dtype, longest, n=400, m=300):
 @pytest.mark.parametrize("rows", [0, 8])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("longest", [5.0, 30.0, 300.0])
-@pytest.mark.parametrize("name", SMOOTH)
-def test_tails_of_smooth_losses(name, longest, dtype, rows, monkeypatch):
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_tails_of_smooth_losses(loss, longest, dtype, rows, monkeypatch):
     monkeypatch.setattr(tails, "_FEW_ROWS", rows)
-    check_each(*in_tails(dtype, longest), name)
+    check_each(*in_tails(dtype, longest), loss)
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-def test_tails_in_many_cells(name, monkeypatch):
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_tails_in_many_cells(loss, monkeypatch):
     monkeypatch.setattr(tails, "_FEW_ROWS", 0)
     monkeypatch.setattr(tails, "_FEW_CELLS", 0)
-    check_each(*in_tails(torch.float64, 300.0), name)
-    check_each(*in_tails(torch.float64, 1e15), name)
+    check_each(*in_tails(torch.float64, 300.0), loss)
+    check_each(*in_tails(torch.float64, 1e15), loss)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", SMOOTH[:3])
-def test_tails_in_some_thousand_pairs(name, dtype):
+@pytest.mark.parametrize("loss", SMOOTH[:3], ids=repr)
+def test_tails_in_some_thousand_pairs(loss, dtype):
     for scale in (3.0, 10.0, 40.0):
-        check_each(*spread_out(dtype, 180, 200, scale), name, method="auto")
+        check_each(*spread_out(dtype, 180, 200, scale), loss, method="auto")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", SMOOTH)
-def test_tails_beside_a_heavy_weight(name, dtype):
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_tails_beside_a_heavy_weight(loss, dtype, monkeypatch):
     pos, neg = spread_out(dtype)
     v = torch.ones(len(neg))
     neg[0], v[0] = -20.0, 1e20  # so far that its slopes are as small as those of the light ones
-    check_each(pos, neg, name, None, v)
+    for pairs in (0, 5):  # all pairs nearby are gathered, or all pairs computed
+        monkeypatch.setattr(tails, "_NEAR_PAIR", pairs)
+        check_each(pos, neg, loss, None, v)
+
+
+def test_no_more_than_so_many_pairs_are_computed_beside_a_heavy_weight(monkeypatch):
+    pos, neg = spread_out(torch.float64)
+    v, count = torch.ones(len(neg)), 0
+    neg[0], v[0] = -25.0, 1e20
+    every, near = tails._every, tails._near
+
+    def counted_every(s, t, *rest):
+        nonlocal count
+        count += len(s) * len(t)
+        return every(s, t, *rest)
+
+    def counted_near(s, t, v, first, last, function):
+        nonlocal count
+        count += tails._NEAR_PAIR * int((last - first).sum())
+        return near(s, t, v, first, last, function)
+
+    monkeypatch.setattr(tails, "_every", counted_every)
+    monkeypatch.setattr(tails, "_near", counted_near)
+    check_each(pos, neg, "sigmoid", None, v)
+    assert 0 < count <= 3 * len(pos) * len(neg)  # both gradients and the value
+    monkeypatch.setattr(tails, "_MOST_PAIRS", len(pos) * len(neg) // 2)
+    count, pos = 0, pos.requires_grad_()
+    (found,) = torch.autograd.grad(sl.pairwise_risk(pos, neg, "sigmoid", None, v, method="structure"), pos)
+    assert count <= len(pos) * len(neg)
+    assert (found - each(pos, neg, "sigmoid", None, v)[0][1]).abs().max() <= 1e-15  # the digits of the steepest slope
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("q", [0.1, 0.01, 1e-4])
+@pytest.mark.parametrize("side", [1, -1])
+def test_tails_start_near_where_two_rates_are_far_apart(side, q):
+    assert tails.tail_of(sl.GeneralizedCrossEntropy(q=q), side).start == 8.0
 
 
 @pytest.mark.parametrize("side", [1, -1])

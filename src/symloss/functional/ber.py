@@ -10,7 +10,7 @@ from torch import Tensor
 from symloss.checking import Problem, check_problem
 from symloss.functional.clean import Unmixing, non_negative, unmixing
 from symloss.functional.missing import warn_if_missing
-from symloss.losses import Loss, LossLike, get_loss
+from symloss.losses import CallableLoss, Loss, LossLike, get_loss
 from symloss.pairwise import fractions
 from symloss.tracing import concrete
 
@@ -86,7 +86,8 @@ def ber_of(problem: Problem, loss: Loss, rates: Unmixing | None = None) -> Tenso
         risk = (0.5 * share.to(scores.dtype) * loss(margins)).sum(-1)
         if complete is None or concrete(risk.isfinite().all()) is not False:
             return risk
-    return _where_counted(0.5 * share.double(), margins, loss).sum(-1).to(scores.dtype)
+        share = share.double()  # losses that overflow in float32 may have a mean that does not
+    return _where_counted(0.5 * share, margins, loss).sum(-1).to(scores.dtype)
 
 
 def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
@@ -97,7 +98,6 @@ def _of_one_batch(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
     risk = (loss(scores * sign) * share).sum()
     if concrete(risk.isfinite()) is not False:
         return risk
-    # Losses that overflow in float32 may have a mean that does not.
     return _where_counted(share.double(), scores * sign, loss).sum().to(scores.dtype)
 
 
@@ -121,7 +121,9 @@ def _clean_ber(scores: Tensor, positive: Tensor, share: Tensor, loss: Loss, rate
 
     def mean(margins: Tensor, of_pos: float, of_neg: float) -> Tensor:
         part = torch.where(positive, of_pos * share, of_neg * share)
-        return non_negative(_where_counted(part, margins, loss).sum(-1), loss)
+        estimate = _where_counted(part, margins, loss).sum(-1)
+        # The signs of a loss are read in the precision of the estimate, which a callable may not take.
+        return non_negative(estimate.to(scores.dtype) if isinstance(loss, CallableLoss) else estimate, loss)
 
     return (0.5 * (mean(scores, 1 + b, -b) + mean(-scores, -d, 1 + d))).to(scores.dtype)
 
@@ -131,10 +133,12 @@ def _where_counted(part: Tensor, margins: Tensor, loss: Loss) -> Tensor:
 
     Zero times an infinite loss, or an infinite slope, would be NaN: margins of no weight are moved to one that counts,
     without its gradient. Weights are in float64: a float32 could not hold a small share, nor the loss that it scales.
+    Only callables get margins in the precision of the scores: they may have parameters of that precision.
     """
     if not margins.shape[-1]:
         return part * loss(margins)
-    margins = margins.to(part.dtype)
+    if not isinstance(loss, CallableLoss):
+        margins = margins.to(part.dtype)
     counted = part != 0
     elsewhere = margins.detach().gather(-1, part.abs().argmax(-1, keepdim=True))
     return torch.where(counted, part * loss(torch.where(counted, margins, elsewhere)), 0.0)

@@ -17,5 +17,5 @@ _ONES.flags.writeable = False
 
 
 def ones(n: int) -> Floats:
-    """Return n ones, at most ``MOST_SCORES``: a product with them is the quickest sum."""
-    return _ONES[:n]
+    """Return n ones: a product with them is the quickest sum."""
+    return _ONES[:n] if n <= MOST_SCORES else np.ones(n)

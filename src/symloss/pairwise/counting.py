@@ -14,6 +14,7 @@ from symloss.pairwise.problem import dropped
 
 _WIDE = 2.0**20  # over a wider range, in multiples of a kink's place, sums of scores lose six of sixteen digits
 _CANCELED = 2.0**16  # terms so many times the value lose five digits when they are added up
+_SMALL_ROW = 2.0**-22  # squares so close to their end, in parts of the range, lose seven digits or more
 
 
 def counted(s: Scores, t: Scores, structure: Piecewise) -> Arrays | None:
@@ -41,7 +42,10 @@ def counted(s: Scores, t: Scores, structure: Piecewise) -> Arrays | None:
         total += np.dot(of_pos, s).item() + np.dot(of_neg, t).item()
     for kink in structure.kinks:
         if kink.power == 2:
-            value, by_pos, by_neg, count = _squares(kink, s, t)
+            found = _squares(kink, s, t, _SMALL_ROW * width)
+            if found is None:
+                return None
+            value, by_pos, by_neg, count = found
             total += value
             of_pos, of_neg = _added(of_pos, by_pos), _added(of_neg, by_neg)
             size += abs(kink.weight) * width**2 * count
@@ -95,24 +99,28 @@ def _active(
     return halves, others, others.sum().item()
 
 
-def _squares(kink: Kink, s: Floats, t: Floats) -> tuple[float, Floats, Floats, float]:
+def _squares(kink: Kink, s: Floats, t: Floats, least: float) -> tuple[float, Floats, Floats, float] | None:
     """Return the sum of a jump in curvature, the sums of its slopes for each s and t, and the number of active pairs.
 
-    Ties add nothing.
+    Ties add nothing, and are not counted. None is returned if the active pairs of a score are closer than ``least`` to
+    the kink on average: their sums would lose digits.
     """
     n, m = len(s), len(t)
     u = s - kink.where
     u_sorted, t_sorted = u.copy(), t.copy()
     u_sorted.sort()
     t_sorted.sort()
-    above, below = t_sorted.searchsorted(u), u_sorted.searchsorted(t)
+    active_u, active_t = m - t_sorted.searchsorted(u, "right"), u_sorted.searchsorted(t)
     # From the end where the active part begins: a difference of two sums would lose digits under an outlier.
     of_t, of_u = np.zeros(m + 1), np.zeros(n + 1)
     np.add.accumulate(t_sorted[::-1], out=of_t[-2::-1])
     np.add.accumulate(u_sorted, out=of_u[1:])
+    beyond_u, beyond_t = of_t[m - active_u] - active_u * u, active_t * t - of_u[active_t]
+    if np.count_nonzero(beyond_u < least * active_u) or np.count_nonzero(beyond_t < least * active_t):
+        return None
     weight = 2.0 * kink.weight
-    by_pos, by_neg = weight * ((m - above) * u - of_t[above]), weight * (below * t - of_u[below])
-    return 0.5 * (by_pos.dot(u) + by_neg.dot(t)).item(), by_pos, by_neg, np.add.reduce(below).item()
+    by_pos, by_neg = -weight * beyond_u, weight * beyond_t
+    return 0.5 * (by_pos.dot(u) + by_neg.dot(t)).item(), by_pos, by_neg, np.add.reduce(active_t).item()
 
 
 def _twice_below(in_order: Floats, scores: Floats, shift: float) -> NDArray[np.intp]:

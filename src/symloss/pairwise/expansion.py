@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +22,7 @@ _MOST_TERMS, _MOST_NUMBERS = 160, 150_000  # more numbers take longer than the g
 _PAIRS_A_CALL, _PAIRS_A_NUMBER = 5000, 1.2  # computing that many pairs takes as long
 _STEPS = 4  # sizes of the range to the factor of two, for which A is kept
 _LEAST = 1e-3  # a smaller value, compared with the largest of the loss in the range, would lose digits
-_LEAST_ROW = 1e-6  # and so would smaller slopes
+_LEAST_ROW = 1e-6  # a row of slopes below this part of the steepest slope would lose digits
 
 
 class _Terms(NamedTuple):
@@ -58,13 +59,13 @@ def by_expansion(pos: Tensor, neg: Tensor, loss: Loss, structure: Analytic) -> S
     at_pos, at_neg = polynomials[:n], polynomials[n:]
     of_pos, of_neg = at_pos.sum(0), at_neg.sum(0)
     value = torch.dot(of_pos, torch.mv(terms.values, of_neg)).item() / (n * m)
-    if not value > _LEAST * terms.largest:
+    if not abs(value) > _LEAST * terms.largest:
         return None
     by_pos = torch.addmv(of_neg, terms.slopes, of_neg, beta=0, alpha=1 / (n * m))
     by_neg = torch.addmv(of_pos, terms.slopes.t(), of_pos, beta=0, alpha=-1 / (n * m))
     grad_pos, grad_neg = torch.mv(at_pos, by_pos), torch.mv(at_neg, by_neg)
     least = terms.least_row
-    if least and (grad_pos.numpy().max() * n > -least or grad_neg.numpy().min() * m < least):
+    if least and (np.abs(grad_pos.numpy()).min() * n < least or np.abs(grad_neg.numpy()).min() * m < least):
         return None
     return both.new_full((), value), grad_pos, grad_neg
 

@@ -44,8 +44,7 @@ def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
     found = _from_polynomial_and_kinks(pos, neg, structure, mixed)
     if found is None:
         return from_bands(pos, neg, structure)
-    weighted = pos.shares is not None or neg.shares is not None
-    if not mixed and not (weighted and any(kink.power == 2 for kink in structure.kinks)):
+    if not mixed and not any(kink.power == 2 for kink in structure.kinks):
         return found.sums
     return with_lost_digits(found.sums, pos, neg, structure, found.others)
 

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Piecewise
-from symloss.pairwise.bands import bands_of, by_bands
+from symloss.pairwise.bands import bands_of, by_bands, cancels
 from symloss.pairwise.intervals import Sorted
 from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.remembering import remembered
 
 # Rounding of k numbers adds up to some sqrt(k) units; rows below sqrt(k) of these lose 1e-6 of themselves, or 1e-8.
 _SMALL = {torch.float32: 2.0**-33, torch.float64: 2.0**-26}
-_FEW = 16  # scores of equal shares make a small row, not more
+_FEW = 16  # scores of equal shares make a small row, not more, where slopes cancel
 _ALL_LOST = 2.0**-50  # a share below this part of the class can be lost altogether
 
 
@@ -33,9 +33,10 @@ def with_lost_digits(
     ``others`` are the negatives and the positives in order, if they are at hand.
     """
     value, *gradients = sums
+    size = added_up(structure, torch.cat([pos.ends, neg.ends], 1) if has_squares(structure) else value)
     sides = zip(gradients, (pos, neg), (neg, pos), (1.0, -1.0), others, strict=True)
     for gradient, own, other, sign, in_order in sides:
-        lost = _lost(gradient, own, other, structure)
+        lost = _lost(gradient, own, other, structure, size, sign, in_order)
         if lost is None:
             continue
         for row in lost.any(1).nonzero()[:, 0].tolist():
@@ -85,8 +86,16 @@ def _sizes(structure: Piecewise) -> _Sizes:
     return _Sizes(abs(b) + sum(corners), 2 * (abs(c) + sum(squares)), least, exact)
 
 
+def has_squares(structure: Piecewise) -> bool:
+    """Return whether there are squares, so that the size of what is added up depends on the ends of the classes."""
+    return _sizes(structure).squares > 0
+
+
 def added_up(structure: Piecewise, ends: Tensor) -> Tensor | float:
-    """Return the size of what is added up for a row of each problem, from the ends (..., 4) of both classes."""
+    """Return the size of what is added up for a row of each problem.
+
+    It follows from the ends (..., 4) of both classes; without squares, these are not read.
+    """
     sizes = _sizes(structure)
     if not sizes.squares:
         return sizes.slopes
@@ -98,19 +107,48 @@ def may_be_lost(
 ) -> Tensor:
     """Return which rows may have lost digits, of ``count`` numbers added up, with the smallest share that there is."""
     lost = gradient.abs() < (_SMALL[gradient.dtype] * math.sqrt(count)) * size * share
+    if isinstance(lightest, float) and lightest <= _ALL_LOST:
+        return lost
     # What is zero was never anything else, unless a share is so light.
-    return lost & ((gradient != 0) | (torch.as_tensor(lightest) <= _ALL_LOST))
+    return lost & ((gradient != 0) if isinstance(lightest, float) else (gradient != 0) | (lightest <= _ALL_LOST))
 
 
-def _lost(gradient: Tensor, own: Side, other: Side, structure: Piecewise) -> Tensor | None:
-    """Return which rows may have lost digits, or None if no row has."""
-    sizes, count = _sizes(structure), _FEW if other.shares is None else other.shares.shape[1]
+def _lost(
+    gradient: Tensor,
+    own: Side,
+    other: Side,
+    structure: Piecewise,
+    size: Tensor | float,
+    sign: float,
+    in_order: Sorted | None,
+) -> Tensor | None:
+    """Return which rows may have lost digits, of numbers of some size added up, or None if no row has."""
+    by_active = other.shares is None and not cancels(structure)
+    sizes, count = _sizes(structure), _FEW if other.shares is None and not by_active else other.scores.shape[1]
     if sizes.exact and other.shares is None:
         return None
-    shares = other.all_shares() if other.shares is None else torch.where(other.shares > 0, other.shares, 1.0)
-    lightest = float(shares.min())
+    lightest = other.equal_share if other.shares is None else float(other.shares.where(other.shares > 0, 1.0).min())
     if sizes.exact and lightest * sizes.least >= _SMALL[gradient.dtype] * math.sqrt(count) * sizes.slopes:
         return None
-    size = added_up(structure, torch.cat([own.ends, other.ends], 1) if sizes.squares else gradient)
     lost = may_be_lost(gradient, own.share(slice(None), slice(None)), size, count, lightest)
-    return lost if bool(lost.any()) else None
+    if not bool(lost.any()):
+        return None
+    if by_active:
+        rounding = (_SMALL[gradient.dtype] * math.sqrt(count)) * torch.as_tensor(size).expand(len(gradient), 1)
+        for row in lost.any(1).nonzero()[:, 0].tolist():
+            places = lost[row].nonzero()[:, 0]
+            part = _active(own.scores[row, places], other, structure, row, sign, in_order) / count
+            share = own.equal_share if own.shares is None else own.shares[row, places]
+            lost[row, places] = gradient[row, places].abs() < rounding[row] * share * part**1.5
+    return lost
+
+
+def _active(
+    scores: Tensor, other: Side, structure: Piecewise, row: int, sign: float, in_order: Sorted | None
+) -> Tensor:
+    """Return the number of pairs that are added up for each score: those below the highest kink."""
+    others = other.in_order(row, 1.0)[0] if in_order is None else in_order.scores[row].double()
+    where = max(kink.where for kink in structure.kinks)
+    if sign > 0:
+        return len(others) - torch.searchsorted(others, scores.double() - where)
+    return torch.searchsorted(others, scores.double() + where, right=True)

@@ -19,8 +19,8 @@ from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.ranges import Ranges
 from symloss.pairwise.remembering import remembered
 
-# Rows below this part of the steepest slope lose more than rounding, or eight of sixteen digits, on a grid.
-_SMALL = {torch.float32: 2.0**-33, torch.float64: 2.0**-27}
+# Rows below this part of the steepest slope lose more than rounding, or seven of sixteen digits, on a grid.
+_SMALL = {torch.float32: 2.0**-33, torch.float64: 2.0**-24}
 _TERMS = 5
 _DECAYS = (8.0, 16.0, 40.0)  # a tail may start where its first exponential has fallen by exp(-8), or later
 _TOLERANCE = 1e-10
@@ -29,12 +29,16 @@ _NEGLIGIBLE = 40.0  # exp(-40) of the first term
 _FEW_ROWS = 8  # for so few, computing every pair takes less time than sorting
 _FEW_CELLS = 1 << 10  # so many are added up one by one
 _TILE = 8, 1 << 12  # rows and columns
-_MOST_PAIRS = 1 << 26  # pairs of rows without a tail that are computed; with more of them, rows stay as they are
+_MOST_PAIRS = 1 << 26  # so many are computed; rows that need more of them stay as they are
+_NEAR_PAIR = 5  # a pair that has to be gathered takes as long as so many in tiles
 _PAIRS_A_STEP = 1 << 20
 
 
 class Tail(NamedTuple):
-    """A function of margins at distances x = |z| beyond ``start``: a line plus weight * exp(-rate * x) of each term."""
+    """A function of margins at distances x = |z| beyond ``start``: a line plus some exponentials.
+
+    Each of these is weight * exp(-rate * (x - start)): weights at 0 would overflow where a tail starts far out.
+    """
 
     start: float
     line: tuple[float, float]
@@ -43,7 +47,8 @@ class Tail(NamedTuple):
 
     def at(self, x: Tensor) -> Tensor:
         """Return the function at distances x."""
-        terms = (weight * torch.exp(-rate * x) for rate, weight in zip(self.rates, self.weights, strict=True))
+        beyond = x - self.start
+        terms = (weight * torch.exp(-rate * beyond) for rate, weight in zip(self.rates, self.weights, strict=True))
         return sum(terms, self.line[0] + self.line[1] * x)
 
     def of_values(self, side: int, line: tuple[float, float]) -> Tail:
@@ -56,6 +61,8 @@ class Tail(NamedTuple):
 def tail_of(loss: Loss, side: int) -> Tail | None:
     """Return the right tail (side 1) or the left tail (side -1) of a loss's slope, or None if it is not exponential.
 
+    Of all that fit, it is the tail that starts nearest, so that few pairs lie before it.
+
     Examples
     --------
     >>> from symloss.losses import Sigmoid
@@ -66,13 +73,13 @@ def tail_of(loss: Loss, side: int) -> Tail | None:
     if not isinstance(structure, Analytic):
         return None
     rate, slope = (structure.right_rate, structure.right[1]) if side > 0 else (structure.left_rate, structure.left[1])
-    for decay in _DECAYS:
-        for step in sorted({structure.left_rate, structure.right_rate}):
-            tail = _fitted(loss, side, decay / step, slope, rate, step)
-            x = torch.cat([torch.linspace(0, end / step, 40, dtype=torch.float64) for end in (20.0, 400.0)])
-            exact = loss.slope(side * (x + tail.start))
-            if bool(((tail.at(x + tail.start) - exact).abs() <= _TOLERANCE * exact.abs() + 1e-290).all()):
-                return tail
+    steps = {structure.left_rate, structure.right_rate}
+    for start, step in sorted((decay / step, step) for decay in _DECAYS for step in steps):
+        tail = _fitted(loss, side, start, slope, rate, step)
+        x = start + torch.cat([torch.linspace(0, end / step, 40, dtype=torch.float64) for end in (20.0, 400.0)])
+        exact = loss.slope(side * x)
+        if bool(((tail.at(x) - exact).abs() <= _TOLERANCE * exact.abs() + 1e-290).all()):
+            return tail
     return None
 
 
@@ -84,7 +91,7 @@ def _fitted(loss: Loss, side: int, start: float, slope: float, rate: float, step
     slopes = loss.slope(torch.from_numpy(side * x)).numpy() - slope
     factors = np.linalg.solve(places[:, None] ** powers, slopes * np.exp(rate * (x - start)))
     rates = rate + step * powers
-    return Tail(start, (slope, 0.0), tuple(rates.tolist()), tuple((factors * np.exp(rates * start)).tolist()))
+    return Tail(start, (slope, 0.0), tuple(rates.tolist()), tuple(factors.tolist()))
 
 
 def with_small_rows(sums: Sums, pos: Side, neg: Side, loss: Loss, fine: tuple[Tensor, Tensor] | None = None) -> Sums:
@@ -157,13 +164,19 @@ def _means(
 ) -> Tensor | None:
     """Return the mean of a function of the margin for each s (q,), over a class times its sign.
 
-    None is returned if that would take too long.
+    None is returned if that would take longer than ``_MOST_PAIRS`` in tiles.
     """
+    pairs = len(s) * other.scores.shape[1]
     if len(s) <= _FEW_ROWS or right is None or left is None:
         t, v = sign * other.scores[row].double(), other.all_shares()[row]
-        return _every(s, t, v, function) if len(s) * len(t) <= _MOST_PAIRS else None
+        return _every(s, t, v, function) if pairs <= _MOST_PAIRS else None
     t, v = other.in_order(row, sign)
     first, last = torch.searchsorted(t, s - right.start), torch.searchsorted(t, s + left.start, right=True)
+    near = _NEAR_PAIR * int((last - first).sum())
+    if min(near, pairs) > _MOST_PAIRS:
+        return None
+    if pairs <= near:
+        return _every(s, t, v, function)
     found = _near(s, t, v, first, last, function)
     found += _far(s, t, v, first, right)
     found += _far(-s, -t.flip(0), v.flip(0), len(t) - last, left)
@@ -206,8 +219,7 @@ def _far(s: Tensor, t: Tensor, v: Tensor, stop: Tensor, tail: Tail) -> Tensor:
     for rate, weight in zip(tail.rates, tail.weights, strict=True):
         if nearest * (rate - tail.rates[0]) > _NEGLIGIBLE:
             break
-        # In two steps, since the first factor may be huge where the second one is tiny.
-        found += weight * cells.decayed(v, last, rate) * torch.exp(-rate * (at - t[last]))
+        found += weight * cells.decayed(v, last, rate) * torch.exp(-rate * (at - t[last] - tail.start))
     return torch.zeros_like(s).masked_scatter_(some, found)
 
 

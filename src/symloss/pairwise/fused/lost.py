@@ -7,19 +7,19 @@ from torch import Tensor
 
 from symloss.losses import Piecewise
 from symloss.pairwise.fused.points import Points
-from symloss.pairwise.lost_digits import added_up, may_be_lost
+from symloss.pairwise.lost_digits import added_up, has_squares, may_be_lost
 
 _LIGHT = 2.0**-24  # of the mean share: kernels have no other way but every pair, so ordinary weights must pass
 
 
 def lost_rows(points: Points, gradients: Tensor, structure: Piecewise) -> Tensor:
-    """Return whether rows of one problem may have lost digits, as 0 or 1 (1,) in int32."""
+    """Return whether rows of one problem may have lost digits, as 0 or 1 (1,) in int32; both classes have room."""
     (pos, neg), (w, v) = ((side.view(-1) for side in points[:2]), points[2:4])
     if points.split is None:
         of_pos, of_neg = gradients[: len(pos)], gradients[len(pos) :]
     else:  # where a class has room that it does not need, shares are 0
         of_pos, of_neg = gradients[points.split.pos], gradients[points.split.neg]
-    size = added_up(structure, torch.stack([*_ends(pos, w), *_ends(neg, v)]))
+    size = added_up(structure, torch.stack([*_ends(pos, w), *_ends(neg, v)]) if has_squares(structure) else gradients)
     lost = [
         _lost(gradient, own, other, size)
         for gradient, own, other in ((of_pos, w, v), (of_neg, v, w))
