@@ -470,12 +470,3 @@ def test_many_weights_of_all_sizes_within_a_class():
         pairs = (w[:, None] * w).fill_diagonal_(0.0)
         expected = 2 * between - (pairs * values(s[:, None] - s)).sum() / pairs.sum()
         torch.testing.assert_close(value, expected.clamp(min=0), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_callable_with_parameters_of_its_own_precision(weighted):
-    layer = torch.nn.Linear(1, 1).requires_grad_(False)
-    weight = torch.tensor([1.0, 1e-9, 1.0, 2.0]) if weighted else None
-    scores, target = torch.tensor([0.5, -0.5, 1.0, -1.0]), torch.tensor([1, 1, 0, 0])
-    found = auc_risk(scores, target, lambda z: layer(z[..., None])[..., 0].square(), weight, pi=0.8, pi_prime=0.3)
-    assert found.isfinite()

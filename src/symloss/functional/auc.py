@@ -11,7 +11,7 @@ from torch import Tensor
 from symloss.checking import Problem, check_problem
 from symloss.functional.clean import Unmixing, non_negative, unmixing
 from symloss.functional.missing import MissingClassWarning, warn_if_missing
-from symloss.losses import CallableLoss, Loss, LossLike, get_loss
+from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs, risk_of_points
 from symloss.tracing import concrete, eager
 
@@ -171,9 +171,7 @@ def _clean_auc(pos: _Side, neg: _Side, loss: Loss, rates: Unmixing, complete: bo
     computed.
     """
     b, d = rates
-    dtype = pos.scores.dtype
-    if not isinstance(loss, CallableLoss):  # it may have parameters in the precision of the scores
-        pos, neg = pos.in_float64(), neg.in_float64()
+    dtype, pos, neg = pos.scores.dtype, pos.in_float64(), neg.in_float64()
     risk = (1 + b) * (1 + d) * _between(pos, neg, loss)
     few = pos.is_missing() | neg.is_missing()
     if b and d:
