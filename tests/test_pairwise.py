@@ -501,6 +501,7 @@ def test_deterministic_algorithms():
         torch.use_deterministic_algorithms(False)
 
 
+@pytest.mark.slow
 def test_blocks_cover_long_rows():
     """Sizes beyond one block, against tiles: carries from block to block, and ties across their border."""
     pos, neg = torch.randint(-4000, 4000, (70_001,)) / 1000.0, torch.randint(-4000, 4000, (257,)) / 1000.0

@@ -417,6 +417,7 @@ assert "{missing}" not in sys.modules
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "missing"), [("polars", "pandas"), ("pandas", "polars")])
 def test_one_library_does_not_need_the_other(given, missing):
     code = WITHOUT.format(given=given, missing=missing)
