@@ -44,7 +44,7 @@ def test_a_risk_reads_its_input_once(coding, monkeypatch):
     """One read checks the input; a CPU then reads sums to choose a shorter way, which costs it nothing."""
     monkeypatch.setattr(checking, "_quickly", lambda *_: None)
     scores, target, weight = torch.randn(100), CODINGS[coding], torch.rand(100)
-    assert reads(sl.BERLoss(), scores, target) == (2, 0)  # the second: how many are positive
+    assert reads(sl.BERLoss(), scores, target) == (3, 0)  # how many are positive, and whether the risk is finite
     assert reads(sl.BERLoss(), scores, target, weight) == (1, 0)
     assert reads(sl.AUCLoss(), scores, target) == (1, 0)
     assert reads(sl.AUCLoss(), scores, target, weight) == (3, 2)  # whether the sum is finite, and in the loss's range

@@ -96,7 +96,7 @@ def test_an_interrupt_leaves_what_has_arrived(site, part, monkeypatch):
 
 @pytest.mark.parametrize("length", [True, False])
 def test_more_than_expected_is_refused(site, part, length):
-    with pytest.raises(ValueError, match=f"at most 500 bytes, got {len(CONTENT)} or more"):
+    with pytest.raises(ValueError, match=r"at most 500 bytes, got \d+ or more"):
         download(site.serve("x", CONTENT, length=length), part, 500)
     assert not part.exists() or part.stat().st_size <= 500
 
