@@ -29,7 +29,7 @@ Class = Side | Ordered
 _WIDE = 2.0**20
 # So many times the value, squares lose five digits when they are added up.
 _CANCELED = 2.0**16
-_CANCELED_MIXED = {torch.float32: 2.0**26, torch.float64: 2.0**18}  # the same for each precision
+_CANCELED_MIXED = {torch.float32: 2.0**26, torch.float64: 2.0**18}  # the same where bands are the only other way
 
 
 def piecewise(pos: Side, neg: Side, structure: Piecewise) -> Sums:
@@ -57,7 +57,7 @@ class _Kinked(NamedTuple):
 
 
 def _from_polynomial_and_kinks(pos: Side, neg: Side, structure: Piecewise, mixed: bool) -> _Kinked | None:
-    """Return the sums, or None where squares or lines would cancel; if they are ``mixed``, nothing else does it."""
+    """Return the sums, or None where squares or lines would cancel and only bands keep their digits (``mixed``)."""
     squared = any(structure.coefficients[2:])
     found = _kinked(pos, neg, () if squared else structure.coefficients, structure.kinks, mixed)
     if found is None or not squared:
