@@ -59,3 +59,14 @@ def test_scale_and_repetitions_do_not_matter(seed, scale):
 
 def test_equal_scores_have_no_threshold_between_them():
     assert choose_threshold(np.full(4, 3.0), np.array([True, False] * 2), np.ones(4)) == 3.0
+
+
+def test_very_noisy_labels_hardly_move_the_threshold():
+    """Two fifths of the labels are wrong, and the classes overlap: the best threshold is 0, and any gain is small."""
+    generator, errors = np.random.default_rng(0), []
+    for _ in range(40):
+        clean = np.arange(2000) % 2 == 0
+        scores = generator.normal(size=2000) + np.where(clean, 0.25, -0.25)
+        noisy = clean ^ (generator.random(2000) < 0.42)
+        errors.append(abs(choose_threshold(scores, noisy, np.ones(2000))))
+    assert np.mean(errors) < 0.15  # 0.22 if the threshold must keep four fifths of the best gain
