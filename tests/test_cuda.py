@@ -185,6 +185,47 @@ def test_kernels_are_the_tiles(name, shape, weighted):
             assert ((found - expected)[finite].abs() <= 3e-7 * largest).all()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [*sl.list_losses(), sl.BarrierHinge(b=10, r=1)], ids=str)
+def test_small_problems_are_the_tiles(name, weighted):
+    for batch, n, m in (((), 1, 1), ((), 1, 7), ((), 128, 128), ((), 129, 127), ((3, 2), 5, 40), ((70,), 250, 250)):
+        pos, neg = (torch.randint(-9, 10, (*batch, size), dtype=torch.float64) / 4 for size in (n, m))
+        w, v = (torch.randint(0, 3, x.shape).double() for x in (pos, neg)) if weighted else (None, None)
+        results = []
+        for device, method in (("cpu", "tiles"), ("cuda", "auto")):
+            scores = [x.to(device, copy=True).requires_grad_() for x in (pos, neg)]
+            weights = [None if x is None else x.to(device) for x in (w, v)]
+            value = sl.pairwise_risk(*scores, name, *weights, method=method)
+            results.append([value.detach().cpu(), *(g.cpu() for g in torch.autograd.grad(value.sum(), scores))])
+        for expected, found in zip(*results, strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["hinge", "sigmoid", "unhinged", "zero_one"])
+def test_small_problems_with_scores_that_are_not_finite(name):
+    inf = float("inf")
+    pos, neg = torch.tensor([0.5, inf, -inf, 1.0]), torch.tensor([inf, 0.0, 2.0])
+    every = sl.get_loss(name)(pos[:, None] - neg)
+    for w in (torch.tensor([1.0, 0.0, 0.0, 3.0]), torch.tensor([1.0, 1.0, 0.0, 3.0])):
+        v = torch.tensor([0.0, 1.0, 2.0])
+        found = sl.pairwise_risk(pos.cuda(), neg.cuda(), name, w.cuda(), v.cuda())
+        shares = w[:, None] * v / (w.sum() * v.sum())
+        expected = torch.where(shares > 0, shares * every, 0.0).sum()
+        torch.testing.assert_close(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["unhinged", "squared", "exponential"])
+@pytest.mark.parametrize("offset", [1e25, 3e38])
+def test_a_huge_offset_costs_no_digits(name, weighted, offset):
+    pos, neg = torch.full((2000,), offset), torch.full((1900,), offset)
+    weights = [torch.rand(len(x), device="cuda") if weighted else None for x in (pos, neg)]
+    if weighted:
+        neg[0], weights[1][0] = -offset, 0.0  # does not count
+    value = sl.pairwise_risk(pos.cuda(), neg.cuda(), name, *weights, method="structure")
+    assert value.item() == pytest.approx(1.0, rel=1e-6)  # all margins that count are zero
+
+
 def test_a_cuda_graph_of_a_smooth_loss_that_read_its_range_before():
     pytest.importorskip("triton")
     pos, neg = (torch.randn(20_000, device="cuda") for _ in range(2))

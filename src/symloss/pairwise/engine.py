@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
 
 import torch
 from torch import Tensor
@@ -83,9 +84,7 @@ def batch_sums(
     """Return the value (...) in the scores' precision, and its gradients (..., n) and (..., m)."""
     found = _fused(pos, neg, pos_share, neg_share, loss, method)
     if found is not None:
-        of_pos, of_neg = _parted(found.gradients, pos, neg)
-        batch = found.value.shape
-        return found.value, of_pos.view(*batch, -1), of_neg.view(*batch, -1)
+        return found.value, *_parted(found.gradients, pos)
     return _plain_sums(pos, neg, pos_share, neg_share, loss, method)
 
 
@@ -123,11 +122,14 @@ def _fused(
         return None
     if method != "tiles" and loss.structure is not None:
         check_declared(loss)
-    dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)
+    dtype = pos.dtype
+    if neg.dtype != dtype:
+        dtype = torch.promote_types(dtype, neg.dtype)
+        pos, neg = pos.to(dtype), neg.to(dtype)
     batch = _batch(pos, neg)
     if not batch.numel():
         return None
-    s, t = _all_rows(pos.to(dtype), batch), _all_rows(neg.to(dtype), batch)
+    s, t = _all_rows(pos, batch), _all_rows(neg, batch)
     w = None if pos_share is None else _all_rows(pos_share, batch)
     v = None if neg_share is None else _all_rows(neg_share, batch)
     return fused_sums(Points(s, t, w, v, batch), loss, dtype, method)
@@ -138,11 +140,10 @@ def _all_rows(x: Tensor, batch: torch.Size) -> Tensor:
     return x.expand(*batch, x.shape[-1]).contiguous() if batch else x.contiguous()
 
 
-def _parted(gradients: Tensor, pos: Tensor, neg: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of positives and of negatives, flat."""
-    n, m = pos.shape[-1], neg.shape[-1]
-    size = len(gradients) // (n + m) * n
-    return gradients[:size], gradients[size:]
+def _parted(gradients: Tensor, pos: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of positives and of negatives."""
+    n = pos.shape[-1]
+    return gradients[..., :n], gradients[..., n:]
 
 
 def point_sums(
@@ -172,17 +173,16 @@ def _rows(x: Tensor, batch: torch.Size) -> Tensor:
     return x.expand(*batch, x.shape[-1]).reshape(batch.numel(), x.shape[-1]).contiguous()
 
 
-def _scaled(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _scaled(
+    grad: Tensor, pos: Tensor, neg: Tensor, gradients: Sequence[Tensor]
+) -> tuple[Tensor, Tensor, None, None, None, None]:
     """Return the gradients with respect to pos and neg, in their shapes, scaled by the incoming gradient."""
-    pos, neg, *gradients = ctx.saved_tensors
-    if len(gradients) == 1 and not grad.ndim:  # both in one piece
-        grad_pos, grad_neg = _parted(grad * gradients[0], pos, neg)
+    scale = grad.unsqueeze(-1) if grad.ndim else grad
+    if len(gradients) == 1:  # both in one piece, which one launch scales
+        grad_pos, grad_neg = _parted(scale * gradients[0], pos)
     else:
-        if len(gradients) == 1:
-            gradients = [part.view(*grad.shape, -1) for part in _parted(gradients[0], pos, neg)]
-        scale = grad.unsqueeze(-1) if grad.ndim else grad
         grad_pos, grad_neg = scale * gradients[0], scale * gradients[1]
-    if grad.ndim:
+    if grad.ndim and (grad_pos.shape != pos.shape or grad_neg.shape != neg.shape):
         grad_pos, grad_neg = grad_pos.sum_to_size(pos.shape), grad_neg.sum_to_size(neg.shape)
     if torch.is_grad_enabled():  # the caller may differentiate again
         grad_pos, grad_neg = Once.apply(grad_pos, pos), Once.apply(grad_neg, neg)  # type: ignore[no-untyped-call]
@@ -194,10 +194,10 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
-        found: Any = _fused(*inputs)  # with both gradients in one piece, which one launch scales
-        value, *gradients = _plain_sums(*inputs) if found is None else found
-        ctx.save_for_backward(*inputs[:2], *gradients)
-        return value
+        found: Any = _fused(*inputs)
+        value, *ctx.gradients = _plain_sums(*inputs) if found is None else found
+        ctx.inputs = inputs[:2]  # saving takes longer, and what later happens to the scores does not matter
+        return cast(Tensor, value)
 
     @staticmethod
     def jvp(*_: Any) -> NoReturn:
@@ -205,7 +205,8 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return _scaled(ctx, grad)
+        pos, neg = ctx.inputs
+        return _scaled(grad, pos, neg, ctx.gradients)
 
 
 class _PointMean(torch.autograd.Function):
@@ -213,8 +214,8 @@ class _PointMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool) -> Tensor:
-        value, gradient = point_sums(scores, positive, share, loss, reads)
-        ctx.save_for_backward(scores, gradient)
+        value, ctx.gradient = point_sums(scores, positive, share, loss, reads)
+        ctx.scores = scores
         return value
 
     @staticmethod
@@ -223,10 +224,9 @@ class _PointMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        scores, gradient = ctx.saved_tensors
-        gradient = grad * gradient
+        gradient = grad * ctx.gradient
         if torch.is_grad_enabled():  # the caller may differentiate again
-            gradient = Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
+            gradient = Once.apply(gradient, ctx.scores)  # type: ignore[no-untyped-call]
         return gradient, None, None, None, None
 
 
@@ -261,7 +261,8 @@ class _TransformedPairMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        return _scaled(ctx, grad)
+        pos, neg, *gradients = ctx.saved_tensors
+        return _scaled(grad, pos, neg, gradients)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> tuple[Any, tuple[int, int, int]]:

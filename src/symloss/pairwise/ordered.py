@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,7 +37,10 @@ class Ordered:
 
     def put(self, gradient: Tensor, rows: slice, columns: slice, slopes: Tensor) -> None:
         """Write the slopes of a block into the gradient, at the places that their scores had before sorting."""
-        gradient[rows].scatter_(1, self.places[rows, columns], slopes.to(gradient.dtype))
+        if rows.stop - rows.start == 1 and gradient.device.type == "cpu":  # on an Intel Xeon, in half the time
+            np.put(gradient[rows.start].numpy(), self.places[rows.start, columns].numpy(), slopes[0].numpy())
+        else:
+            gradient[rows].scatter_(1, self.places[rows, columns], slopes.to(gradient.dtype))
 
     @property
     def ends(self) -> Tensor:

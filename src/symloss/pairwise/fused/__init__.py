@@ -72,8 +72,12 @@ def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str, read
 
 def _every_pair(points: Points, formula: Formula, ends: Tensor, into: Results, flag: Tensor | None = None) -> None:
     from symloss.pairwise.fused.pairs import every_pair
+    from symloss.pairwise.fused.problems import every_pair_of_small, is_small
 
-    every_pair(points, formula, ends, into, flag)
+    if flag is None and is_small(points):
+        every_pair_of_small(points, formula, ends, into)
+    else:
+        every_pair(points, formula, ends, into, flag)
 
 
 def _most_pairs(structure: Structure | None) -> int:

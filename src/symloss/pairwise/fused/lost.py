@@ -15,6 +15,7 @@ _LIGHT = 2.0**-24  # of the mean share: kernels have no other way but every pair
 def lost_rows(points: Points, gradients: Tensor, structure: Piecewise) -> Tensor:
     """Return whether rows of one problem may have lost digits, as 0 or 1 (1,) in int32; both classes have room."""
     (pos, neg), (w, v) = ((side.view(-1) for side in points[:2]), points[2:4])
+    gradients = gradients.view(-1)
     if points.split is None:
         of_pos, of_neg = gradients[: len(pos)], gradients[len(pos) :]
     else:  # where a class has room that it does not need, shares are 0

@@ -132,16 +132,16 @@ def _pairs_kernel(
         scale = scale / tl.maximum(m_here, 1).to(tl.float64)
     grad_pos, grad_neg = gradients, gradients
     if not COUNTED:
-        grad_neg = gradients + tl.num_programs(1).to(tl.int64) * n
+        grad_pos, grad_neg = gradients + row * (n + m), gradients + row * (n + m) + n
     if block < pos_blocks:
         _one_side(
-            pos + row * n, neg + row * m, pos_share + row * n, neg_share + row * m, pos_place, grad_pos + row * n,
+            pos + row * n, neg + row * m, pos_share + row * n, neg_share + row * m, pos_place, grad_pos,
             partial + row * pos_blocks + block, table, block * BI, n_here, m_here, scale, 1.0,
             True, POS_WEIGHTED, NEG_WEIGHTED, COUNTED, KIND, COUNT, BI, BJ,
         )  # fmt: skip
     else:
         _one_side(
-            neg + row * m, pos + row * n, neg_share + row * m, pos_share + row * n, neg_place, grad_neg + row * m,
+            neg + row * m, pos + row * n, neg_share + row * m, pos_share + row * n, neg_place, grad_neg,
             partial, table, (block - pos_blocks) * BI, m_here, n_here, scale, -1.0,
             False, NEG_WEIGHTED, POS_WEIGHTED, COUNTED, KIND, COUNT, BI, BJ,
         )  # fmt: skip

@@ -49,7 +49,7 @@ class Points(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The values, in the shape of the batch, and both gradients in one piece: those of all positives come first."""
+    """The values, in the shape of the batch, and both gradients in one piece (..., n + m); a split has one (N,)."""
 
     value: Tensor
     gradients: Tensor
@@ -57,7 +57,9 @@ class Results(NamedTuple):
 
 def room_for(points: Points, dtype: torch.dtype) -> Results:
     """Return results that are still to be computed."""
-    k, n, m = points.sizes()
-    size = n if points.split is not None else k * (n + m)
+    _, n, m = points.sizes()
+    shape = (n,) if points.split is not None else (*points.batch, n + m)
     device = points.pos.device
-    return Results(torch.empty(points.batch, dtype=dtype, device=device), torch.empty(size, dtype=dtype, device=device))
+    return Results(
+        torch.empty(points.batch, dtype=dtype, device=device), torch.empty(shape, dtype=dtype, device=device)
+    )

@@ -32,10 +32,33 @@ def _numbers(structure: Piecewise | ExponentialDecay, device: torch.device) -> T
 
 
 @triton.jit
+def _is_finite(x):
+    return (x - x) == 0
+
+
+@triton.jit
+def _center(neg, neg_share, size, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr):
+    """Return the first negative that counts: an offset of all scores then costs no digits, even a huge one.
+
+    It is 0 if that one is not finite, or if none of the first block counts.
+    """
+    i = tl.arange(0, BLOCK)
+    there = i < tl.minimum(size, BLOCK if WEIGHTED else 1)
+    if WEIGHTED:
+        there = there & (tl.load(neg_share + i, mask=there, other=0.0) > 0)
+    first = tl.min(tl.where(there, i, BLOCK), 0)
+    center = tl.sum(tl.where(i == first, tl.load(neg + i, mask=there, other=0.0).to(tl.float64), 0.0), 0)
+    return tl.where(_is_finite(center), center, 0.0)
+
+
+@triton.jit
 def _sums_of_one_side(
-    scores, shares, out, size, block, blocks, rate, WEIGHTED: tl.constexpr, DECAY: tl.constexpr, BLOCK: tl.constexpr
-):
-    """Store the weight, the mean and the sum of squares around it; for a decay, the extreme and the sum of powers.
+    scores, shares, out, size, block, blocks, rate, center, WEIGHTED: tl.constexpr, DECAY: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Store the weight, the mean less a center, and the sum of squares around it; for a decay, see below.
+
+    A decay has the extreme and the sum of powers.
 
     Blocks are strided, and combined as they come, so that no large numbers cancel.
     """
@@ -61,8 +84,9 @@ def _sums_of_one_side(
             rest = kept + tl.sum(tl.where(there, share * tl.exp(tl.abs(rate) * (y - top)), 0.0), 0)
             mean = top
         else:
-            own = tl.sum(share * x, 0) / tl.where(here > 0, here, 1.0)
-            away = tl.where(there, x - own, 0.0)
+            y = tl.where(there, x - center, 0.0)
+            own = tl.sum(share * y, 0) / tl.where(here > 0, here, 1.0)
+            away = tl.where(there, y - own, 0.0)
             both = weight + here
             part = here / tl.where(both > 0, both, 1.0)
             gap = own - mean
@@ -85,17 +109,20 @@ def _sums_kernel(
     if COUNTED:
         n_here, m_here = tl.load(counts).to(tl.int32), tl.load(counts + 1).to(tl.int32)
     rate = tl.load(numbers + 1)
+    center = _center(neg, neg_share, m_here, NEG_WEIGHTED, BLOCK)
     if block < blocks:
-        _sums_of_one_side(pos, pos_share, sums + 3 * block, n_here, block, blocks, -rate, POS_WEIGHTED, DECAY, BLOCK)
+        _sums_of_one_side(
+            pos, pos_share, sums + 3 * block, n_here, block, blocks, -rate, center, POS_WEIGHTED, DECAY, BLOCK
+        )
     else:
         _sums_of_one_side(
-            neg, neg_share, sums + 3 * block, m_here, block - blocks, blocks, rate, NEG_WEIGHTED, DECAY, BLOCK
+            neg, neg_share, sums + 3 * block, m_here, block - blocks, blocks, rate, center, NEG_WEIGHTED, DECAY, BLOCK
         )
 
 
 @triton.jit
-def _combined(sums, blocks, rate, center, MOST: tl.constexpr, DECAY: tl.constexpr):
-    """Return the total weight of a class, its mean minus the center and its sum of squares; for a decay see above."""
+def _combined(sums, blocks, rate, MOST: tl.constexpr, DECAY: tl.constexpr):
+    """Return the total weight of a class, its mean less the center and its sum of squares; for a decay see above."""
     i = tl.arange(0, MOST)
     there = i < blocks
     weights = tl.load(sums + 3 * i, mask=there, other=0.0)
@@ -108,7 +135,7 @@ def _combined(sums, blocks, rate, center, MOST: tl.constexpr, DECAY: tl.constexp
         total = tl.sum(tl.where(rest > 0, rest * tl.exp(tl.abs(rate) * (tops - mean)), 0.0), 0)
         mean = tl.where(rate > 0, mean, -mean)
     else:
-        means = tl.load(sums + 3 * i + 1, mask=there, other=0.0) - center
+        means = tl.load(sums + 3 * i + 1, mask=there, other=0.0)
         mean = tl.sum(tl.where(weights > 0, weights * means, 0.0), 0) / tl.where(weight > 0, weight, 1.0)
         away = means - mean
         total = tl.sum(rest + tl.where(weights > 0, weights * away * away, 0.0), 0)
@@ -138,11 +165,6 @@ def _one_gradient(
     tl.store(gradient + to, (slope * scale).to(gradient.dtype.element_ty), mask=there)
 
 
-@triton.jit
-def _is_finite(x):
-    return (x - x) == 0
-
-
 @triton.jit(do_not_specialize=["n", "m", "blocks", "pos_blocks"])
 def _gradients_kernel(
     pos, neg, pos_share, neg_share, pos_place, neg_place, counts, numbers, sums, ends, value, flag,
@@ -155,9 +177,9 @@ def _gradients_kernel(
     if COUNTED:
         n_here, m_here = tl.load(counts).to(tl.int32), tl.load(counts + 1).to(tl.int32)
     rate = tl.load(numbers + 1)
-    center = tl.load(sums + 3 * blocks + 1)  # the mean of some negatives: an offset of all scores costs no digits
-    of_pos, mean_pos, total_pos = _combined(sums, blocks, -rate, center, MOST, DECAY)
-    of_neg, mean_neg, total_neg = _combined(sums + 3 * blocks, blocks, rate, center, MOST, DECAY)
+    center = _center(neg, neg_share, m_here, NEG_WEIGHTED, BLOCK)
+    of_pos, mean_pos, total_pos = _combined(sums, blocks, -rate, MOST, DECAY)
+    of_neg, mean_neg, total_neg = _combined(sums + 3 * blocks, blocks, rate, MOST, DECAY)
     scale = tl.full((), 1.0, tl.float64)
     if not POS_WEIGHTED:
         scale = scale / tl.maximum(n_here, 1).to(tl.float64)
