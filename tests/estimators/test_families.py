@@ -42,6 +42,7 @@ def test_names_and_fields_in_files_do_not_change():
         "kernel": ("standard", "gamma", "landmarks", "dual", "intercept"),
         "gaussian_process": ("standard", "length", "landmarks", "dual"),
         "forest": ("forest",),
+        "boosted": ("boosting", "of_all"),
         "cells": ("standard", "features", "sizes", "centers", "values"),
         "networks": ("networks", "standard"),
         "standard": ("mean", "scale"),
@@ -57,7 +58,7 @@ def test_names_and_fields_in_files_do_not_change():
 def test_what_a_family_declares_is_what_it_does(data, model):
     X, y = data
     family = family_of(model)
-    loss = "squared" if model == "gaussian_process" else "unhinged"
+    loss = {"gaussian_process": "squared", "boosting": "logistic"}.get(model, "unhinged")
     classifier = AUCClassifier(loss, model, **FAST)
     tags = get_tags(classifier).input_tags
     assert (tags.sparse, tags.allow_nan) == (family.takes_sparse, True)

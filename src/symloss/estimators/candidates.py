@@ -16,6 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from symloss.estimators.base import TrainingData
+from symloss.estimators.boosted import fit_repeated
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.credibility import Credibility, credibility
 from symloss.estimators.folds import split
@@ -25,7 +26,6 @@ Array = NDArray[np.float64]
 Candidates = Sequence[tuple[str, Any]]
 ALL_AT_ONCE = 6000  # up to this many points, every candidate is scored on all of them
 _MOST_ROWS = 1000
-_LEAVES_OF_A_STUMP = 2
 
 
 def shares(estimator: Any) -> bool:
@@ -59,20 +59,6 @@ def prunes(estimator: Any) -> bool:
     (False, True)
     """
     return is_own(estimator) and estimator.prune > 0
-
-
-def resists_noise(estimator: Any) -> bool:
-    """Return whether an estimator can hardly follow wrong labels: it leaves some out, or boosts trees of one split.
-
-    Examples
-    --------
-    >>> stumps, trees = (HistGradientBoostingClassifier(max_leaf_nodes=leaves) for leaves in (2, 31))
-    >>> resists_noise(BERClassifier(prune=0.1)), resists_noise(stumps), resists_noise(trees)
-    (True, True, False)
-    """
-    return prunes(estimator) or (
-        isinstance(estimator, HistGradientBoostingClassifier) and estimator.max_leaf_nodes == _LEAVES_OF_A_STUMP
-    )
 
 
 def groups(estimators: Sequence[Any]) -> list[list[int]]:
@@ -197,7 +183,9 @@ def _fit_own(estimator: BERClassifier | AUCClassifier, data: TrainingData, known
 def _fit_other(estimator: Any, data: TrainingData) -> None:
     """Fit an estimator; weights are passed only if they differ from 1, and repeated where fit does not take them."""
     X, positive, weight = data
-    if (weight == 1).all():
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        fit_repeated(estimator, X, positive, weight)
+    elif (weight == 1).all():
         estimator.fit(X, positive)
     elif has_fit_parameter(estimator, "sample_weight"):
         estimator.fit(X, positive, sample_weight=weight)

@@ -47,6 +47,7 @@ class _Classifier(BinaryClassifier):
         n_estimators: int = 200,
         min_samples_leaf: int = 20,
         splits: str = "random",
+        max_leaf_nodes: int = 6,
         n_cells: int = 256,
         hidden_units: int = 200,
         n_seeds: int = 5,
@@ -72,6 +73,7 @@ class _Classifier(BinaryClassifier):
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
         self.splits = splits
+        self.max_leaf_nodes = max_leaf_nodes
         self.n_cells = n_cells
         self.hidden_units = hidden_units
         self.n_seeds = n_seeds
@@ -305,8 +307,8 @@ class AUCClassifier(_Classifier):
     {model_and_training}
     threshold : "auto" or float, default="auto"
         Points with a larger score are predicted positive. The AUC does not depend on it, but ``predict`` does.
-        ``"auto"`` chooses it by balanced accuracy on the labels given, from out-of-fold scores; with trees and cells it
-        is 0, which is best there. A number makes the fit faster, because no folds are fitted.
+        ``"auto"`` chooses it by balanced accuracy on the labels given, from out-of-fold scores; with trees, cells and
+        boosting it is 0, which is best there. A number makes the fit faster, because no folds are fitted.
     {folds_and_seed}
 
     Attributes

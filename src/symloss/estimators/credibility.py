@@ -1,8 +1,8 @@
 """How credible the labels are: scores of the training points by quick models that have not seen their labels.
 
-A label that disagrees with such a score is less credible than one that agrees. Two models are combined, because they
-err on different points: extremely randomized trees, whose out-of-bag scores cost no further fit, and a Gaussian
-process, whose leave-one-out scores do not either.
+A label that disagrees with such a score is less credible than one that agrees. Three models are combined, because they
+err on different points: extremely randomized trees and trees with the best splits, whose out-of-bag scores cost no
+further fit, and a Gaussian process, whose leave-one-out scores do not either.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import ExtraTreeRegressor
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.forest import POINTS_OF_A_TREE, balanced_weight
@@ -22,13 +22,13 @@ from symloss.metrics import auc
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_TREES = 150
+_TREES = {ExtraTreeRegressor: 75, DecisionTreeRegressor: 50}  # how many of each kind
 _LEAF = 20  # large leaves: the scores must not follow wrong labels
 _INSIDE = 1 - np.exp(-1)  # the share of points in the bag of a tree, as in a bootstrap
 _MOST_REPETITIONS = 1000  # as many as tell in what share of the bags a point is
 _LARGE = 1e38
 LANDMARKS = 300  # of the Gaussian process
-_LEAST_GAIN = 1e-3  # so that one of the two decides where neither is better than chance
+_LEAST_GAIN = 1e-3  # so that something decides where none is better than chance
 
 
 class Credibility(NamedTuple):
@@ -49,7 +49,7 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     data : TrainingData
         Points of two classes; values may be missing.
     seed : int
-        The seed of both models.
+        The seed of all models.
 
     Examples
     --------
@@ -60,14 +60,16 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     >>> bool(scores[20] < 0 < scores[180])
     True
     """
-    out_of_bag = _out_of_bag(data, seed)
-    if hasattr(data.X, "tocsr"):
-        return Credibility(out_of_bag, None)
-    complete = Imputation.fit(data.X, data.weight).transform(data.X)
-    process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=LANDMARKS, seed=seed)
-    both = np.stack([out_of_bag, left_out], 1)
-    gains = np.array([_gain(scores, data) for scores in both.T])
-    return Credibility(Standardization.fit(both, data.weight).transform(both) @ gains**2, process)
+    X = _in_float32(data.X)
+    held_out = [_out_of_bag(data._replace(X=X), kind, trees, seed) for kind, trees in _TREES.items()]
+    process = None
+    if not hasattr(data.X, "tocsr"):
+        complete = Imputation.fit(data.X, data.weight).transform(data.X)
+        process, left_out = fit_gaussian_process(complete, data.positive, data.weight, n_landmarks=LANDMARKS, seed=seed)
+        held_out.append(left_out)
+    by_model = np.stack(held_out, 1)
+    gains = np.array([_gain(scores, data) for scores in held_out])
+    return Credibility(Standardization.fit(by_model, data.weight).transform(by_model) @ gains**2, process)
 
 
 def credible(data: TrainingData, scores: Array, share: float) -> TrainingData:
@@ -90,24 +92,24 @@ def credible(data: TrainingData, scores: Array, share: float) -> TrainingData:
 
 
 @one_thread()
-def _out_of_bag(data: TrainingData, seed: int) -> Array:
-    """Return the mean score of each point by trees that were grown without it; 0 if none was.
+def _out_of_bag(data: TrainingData, kind: Any, trees: int, seed: int) -> Array:
+    """Return the mean score of each point by trees of a kind that were grown without it; 0 if none was.
 
     A point of weight k is k repetitions, each of which a tree is grown with or without: scikit-learn's own bags draw
     points by their weights, so that a point of a rare class would be in all of them.
     """
-    X = _in_float32(data.X)
+    X = data.X
     y, weight = np.where(data.positive, 1.0, -1.0), balanced_weight(data.positive, data.weight)
     repetitions = np.clip(np.rint(data.weight), 1, _MOST_REPETITIONS).astype(np.int64)
     generator = np.random.default_rng(seed)
     total, count = np.zeros(len(y)), np.zeros(len(y))
-    for _ in range(_TREES):
+    for _ in range(trees):
         inside = generator.binomial(repetitions, _INSIDE * min(1.0, POINTS_OF_A_TREE / len(y)))
         rows, outside = np.flatnonzero(inside), np.flatnonzero(inside < repetitions)
         if not len(rows) or not len(outside):
             continue
         in_bag = weight[rows] * inside[rows] / repetitions[rows]
-        tree = ExtraTreeRegressor(
+        tree = kind(
             max_features="sqrt",
             min_weight_fraction_leaf=min(_LEAF / inside.sum(), 0.5),
             random_state=int(generator.integers(2**31)),

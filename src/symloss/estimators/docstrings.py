@@ -50,8 +50,8 @@ model : {{{_NAMES}}}, nn.Module or callable, default="linear"
 {_list_of_families()}
 prune : float, default=0.0
     The share of each class whose labels are the least credible: they are left out before the model is fitted. How
-    credible a label is, is told by trees and a Gaussian process that have not seen it. About the share of wrong labels
-    is a good choice. With ``prune`` above 0 there is no ``predict_proba``.
+    credible a label is, is told by two kinds of trees and a Gaussian process that have not seen it. About the share of
+    wrong labels is a good choice. With ``prune`` above 0 there is no ``predict_proba``.
 alpha : float, default=0.01
     The L2 penalty of linear and kernel models, and the weight decay of networks.
 gamma : float, default=1.0
@@ -67,6 +67,8 @@ min_samples_leaf : int, default=20
 splits : {{"random", "best"}}, default="random"
     How a node of a tree is split: by the best of one random split for each feature that it looks at (extremely
     randomized trees), or by the best of all splits (a random forest, whose trees are grown on bootstrap samples).
+max_leaf_nodes : int, default=6
+    The most leaves that a tree of ``model="boosting"`` has. Trees of 2 leaves, stumps, follow wrong labels the least.
 n_cells : int, default=256
     The largest number of cells in a partition; others have a half, a quarter, an eighth and a sixteenth of it. The
     noisier the labels, the smaller it should be.
@@ -96,8 +98,8 @@ cv : int, splitter or iterable, default=5
 warm_start : bool, default=False
     Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights, and
     keep its medians and indicators; the latter two also keep its landmarks, and its means and deviations of the
-    features. A forest gets the trees that it lacks, and cells their partitions. The models that the threshold is chosen
-    with are always fitted anew.
+    features. A forest gets the trees that it lacks, and cells their partitions. Boosting, and the models that the
+    threshold is chosen with, are always fitted anew.
 random_state : int or numpy RandomState, default=None
     The seed of everything random.
 n_jobs : int, default=None

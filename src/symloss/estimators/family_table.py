@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from symloss.estimators.boosted import BOOSTING
 from symloss.estimators.cells import CELLS
 from symloss.estimators.family import Family, Scorer
 from symloss.estimators.forest import TREES
@@ -25,6 +26,7 @@ FAMILIES: dict[str, Family] = {
     "kernel": KERNEL,
     "gaussian_process": GAUSSIAN_PROCESS,
     "trees": TREES,
+    "boosting": BOOSTING,
     "cells": CELLS,
     "mlp": PERCEPTRONS,
 }

@@ -8,12 +8,13 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
-from symloss.estimators.candidates import ALL_AT_ONCE, is_own, resists_noise
+from symloss.estimators.candidates import ALL_AT_ONCE, is_own, prunes
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 
 _VERY_MANY = 50_000
 # The best on many points are often not so on few.
 FOR_MANY_POINTS = ("trees, leaves of 20", "trees, leaves of 5", "boosting, 100 trees", "boosting, 300 trees")
+_FOR_FEW_POINTS = ("random forest, leaves of 20", "boosting, 100 stumps", "boosting, 60 trees")
 MORE_TREES = 3  # how many times as many trees a forest has that is fitted to many points, as in the search
 
 
@@ -24,10 +25,11 @@ def default_candidates(
 
     In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
     Pruned candidates leave out the least credible labels of each class, and follow the others more closely.
-    Above 6,000 points, cells, stumps and pruned candidates are left out; a kernel model and trees with larger and
-    smaller leaves take their place. Above 50,000 points there is one more, boosting with more and larger trees.
-    Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features. To add
-    candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
+    Above 6,000 points, random forests, stumps and pruned candidates are left out; a kernel model, more boosting, and
+    trees with larger and smaller leaves take their place. Above 50,000 points there is one more, boosting with more and
+    larger trees. Candidates that cannot be fitted to X are left out: only trees and linear models take sparse features.
+    To add candidates of your own, append each as ``(name, classifier)`` to this list, and pass the list as
+    ``candidates``.
 
     Parameters
     ----------
@@ -45,50 +47,54 @@ def default_candidates(
     ...     print(name)
     trees, leaves of 20
     trees, leaves of 5
+    random forest, leaves of 20
     linear, unhinged
     linear, logistic
     boosting, 100 stumps
     boosting, 60 small trees
-    boosting, 100 trees
+    boosting, 60 trees
     Gaussian process
-    cells
-    linear, 20% pruned
-    random forest, 20% pruned
     random forest, 40% pruned
     cells, 20% pruned
-    cells, 40% pruned
+    linear, 40% pruned
+    boosting, 100 stumps, 40% pruned
+    boosting, 60 small trees, 40% pruned
     """
     common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
+    many = X.shape[0] > ALL_AT_ONCE
+    trees = 100 if many else 60
     pool: list[tuple[str, Any]] = [
         *(
-            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=100, min_samples_leaf=leaf, **common))
+            (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
             for leaf in (20, 5)
         ),
+        ("random forest, leaves of 20", kind(model="trees", splits="best", n_estimators=trees, **common)),
         ("linear, unhinged", kind(**common)),
         ("linear, logistic", kind("logistic", alpha=0.001, **common)),
         ("boosting, 100 stumps", _boosting(0.05, 100, leaves=2, points_of_a_leaf=40, seed=random_state)),
         ("boosting, 60 small trees", _boosting(0.03, 60, leaves=6, points_of_a_leaf=40, seed=random_state)),
-        ("boosting, 100 trees", _boosting(0.1, 100, leaves=31, points_of_a_leaf=20, seed=random_state)),
+        ("boosting, 60 trees", _boosting(0.15, 60, leaves=16, points_of_a_leaf=20, seed=random_state)),
         ("Gaussian process", kind("squared", "gaussian_process", **common)),
-        ("cells", kind(model="cells", n_estimators=100, **common)),
-        ("linear, 20% pruned", kind(prune=0.2, **common)),
+        (
+            "random forest, 40% pruned",
+            kind(model="trees", splits="best", prune=0.4, n_estimators=trees, **common),
+        ),
+        ("cells, 20% pruned", kind(model="cells", prune=0.2, n_estimators=150, **common)),
+        ("linear, 40% pruned", kind("logistic", prune=0.4, **common)),
         *(
             (
-                f"random forest, {share:.0%} pruned",
-                kind(model="trees", splits="best", prune=share, n_estimators=60, **common),
+                f"boosting, {rounds} {what}, 40% pruned",
+                kind("logistic", "boosting", prune=0.4, n_estimators=rounds, max_leaf_nodes=leaves, **common),
             )
-            for share in (0.2, 0.4)
-        ),
-        *(
-            (f"cells, {share:.0%} pruned", kind(model="cells", prune=share, n_estimators=150, **common))
-            for share in (0.2, 0.4)
+            for rounds, what, leaves in ((100, "stumps", 2), (60, "small trees", 6))
         ),
     ]
-    if X.shape[0] > ALL_AT_ONCE:
-        pool = [(name, each) for name, each in pool if name != "cells" and not resists_noise(each)]
+    if many:
+        pool = [(name, each) for name, each in pool if name not in _FOR_FEW_POINTS and not prunes(each)]
         pool += [
             ("trees, leaves of 100", kind(model="trees", n_estimators=100, min_samples_leaf=100, **common)),
             ("trees, leaves of 1", kind(model="trees", n_estimators=60, min_samples_leaf=1, **common)),
+            ("boosting, 100 trees", _boosting(0.1, 100, leaves=31, points_of_a_leaf=20, seed=random_state)),
             ("kernel", kind("logistic", "kernel", alpha=5e-5, **common)),
         ]
     if X.shape[0] > _VERY_MANY:

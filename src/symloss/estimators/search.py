@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, groups, resists_noise, score_together
+from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, groups, score_together
 from symloss.estimators.folds import Folds, check_test_folds
 from symloss.estimators.judging import Judge
 from symloss.estimators.weighting import weights_by_least_squares, weights_of_average
@@ -25,8 +25,6 @@ _OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
 _SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
 _KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
-# At much noise, candidates that resist it are best on most data sets, and noisy folds cannot tell.
-_PRIOR_OF_RESISTANT = 4.0
 _SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
@@ -105,7 +103,6 @@ class Search:
     ) -> None:
         self._candidates, self._judge, self._temperature = candidates, judge, temperature
         self._clock, self._run, self._for_many = clock, run, for_many
-        self._prior = np.array([_PRIOR_OF_RESISTANT if resists_noise(each) else 1.0 for _, each in candidates])
         self._seconds, self._speed = np.zeros(len(candidates)), 1.0
         self._means, self._slopes, self._sizes = np.zeros((3, len(candidates)))
         self.by_fold = np.empty((len(candidates), 0))
@@ -241,7 +238,6 @@ class Search:
                 np.array(list(contributions.values())),
                 *labels,
                 self._temperature,
-                self._prior[scored],
             )
 
     def _learn(self, c: int, mean: float, size: int) -> None:

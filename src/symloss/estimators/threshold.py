@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_KEPT = 0.5  # share of the best gain
+_ERRORS = 2.0  # as many standard errors from the best gain: further, the labels tell that a threshold is worse
 _ROUNDING = 1e-6  # networks compute in float32
 _TAIL = 0.01  # the share of scores at either end that is pulled in: an outlier must not decide
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
@@ -27,9 +27,8 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     Where they are equally likely, with classes of the same total weight, is told by a logistic regression of the label
     on the score. It uses all scores and so hardly follows the noise of the labels, but a logistic curve may not fit.
     The balanced accuracy itself is a random walk from one threshold to the next, and flat around its maximum. So the
-    threshold has to be among those that the labels cannot tell apart from the best one: those that keep half of the
-    best gain in balanced accuracy over 1/2, and are within one standard error of it. Of these, the nearest to that of
-    the regression is taken.
+    threshold has to be among those that the labels cannot tell apart from the best one: those within two standard
+    errors of the best balanced accuracy. Of these, the nearest to that of the regression is taken.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     share = np.where(positive, -weight / weight[positive].sum(), weight / weight[~positive].sum())
     gain = np.cumsum(share[order])[between]
     error = 0.5 * np.sqrt(1 / weight[positive].sum() + 1 / weight[~positive].sum())
-    least = gain.max() - min((1 - _KEPT) * abs(gain.max()), error)
+    least = gain.max() - _ERRORS * error
     kept = between[gain > least - 1e-9]  # equal sums may differ by rounding
     middles = ordered[kept] / 2 + ordered[kept + 1] / 2
     target = _equally_likely(ordered, positive[order], weight[order])

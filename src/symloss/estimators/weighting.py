@@ -15,9 +15,9 @@ _LEAST_WEIGHT = 0.03  # as a share of the largest weight
 
 
 def weights_of_average(
-    means: Array, contributions: Array, positive: NDArray[np.bool_], weight: Array, temperature: float, prior: Array
+    means: Array, contributions: Array, positive: NDArray[np.bool_], weight: Array, temperature: float
 ) -> Array:
-    """Return weights prior * exp(-(d / temperature)^2 / 2), d being the standard errors to the best candidate.
+    """Return weights exp(-(d / temperature)^2 / 2), d being the standard errors to the best candidate.
 
     Weights below 3% of the largest become 0. The weights sum to 1.
 
@@ -31,15 +31,13 @@ def weights_of_average(
         The labels and the weights of these points.
     temperature : float
         0 gives the best candidate all the weight.
-    prior : array of k floats
-        How much each candidate would count if the labels could tell nothing.
 
     Examples
     --------
     >>> positive = np.arange(200) % 2 == 0
     >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
     >>> labels = positive, np.ones(200)
-    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), *labels, temperature=1.0, prior=np.ones(2))
+    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), *labels, temperature=1.0)
     array([0., 1.])
     """
     best = int(np.argmax(means))
@@ -51,7 +49,7 @@ def weights_of_average(
     if temperature == 0:
         weights = (np.arange(len(means)) == best).astype(float)
     else:
-        weights = prior * np.exp(-0.5 * (errors_behind / temperature) ** 2)
+        weights = np.exp(-0.5 * (errors_behind / temperature) ** 2)
     weights[weights < _LEAST_WEIGHT * weights.max()] = 0.0
     return np.asarray(weights / weights.sum())
 

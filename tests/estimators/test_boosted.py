@@ -1,0 +1,91 @@
+"""The family of boosting: scores as if both labels were equally frequent, weights that count as repetitions, stumps."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import symloss as sl
+from symloss.estimators.boosted import fit_boosting, fit_repeated
+
+SETTINGS = {"n_estimators": 40, "min_samples_leaf": 5, "threshold": 0.0, "random_state": 0}
+
+
+@pytest.fixture
+def data():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(400, 3))
+    return X, X[:, 0] - 0.5 * X[:, 1] + generator.normal(size=400) > 1.2  # one in five is positive
+
+
+def test_stumps_add_up_functions_of_one_feature_each(data):
+    X, y = data
+    y = y ^ (X[:, 0] * X[:, 2] > 1)  # an interaction, which stumps cannot have
+    model = sl.AUCClassifier("logistic", "boosting", max_leaf_nodes=2, **SETTINGS).fit(X, y)
+    corners = np.array([[a, 0.0, c] for a in (-1.0, 1.0) for c in (-1.0, 1.0)])
+    low, right, left, high = model.decision_function(corners)[[0, 1, 2, 3]]
+    assert low + high == pytest.approx(left + right, abs=1e-9)
+    assert sl.metrics.auc(model.decision_function(X), y) > 0.75
+
+
+def test_both_labels_count_the_same_however_rare_one_is(data):
+    X, y = data
+    found = sl.BERClassifier("logistic", "boosting", **SETTINGS).fit(X, y)
+    assert abs(np.mean(found.predict(X)[y]) - np.mean(~found.predict(X)[~y])) < 0.15
+    assert found.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.02)  # of the observed labels
+
+
+@pytest.mark.parametrize("kind", [sl.BERClassifier, sl.AUCClassifier])
+def test_weights_are_repetitions(data, kind):
+    X, y = data
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    model = kind("logistic", "boosting", **SETTINGS)
+    by_weight = model.fit(X, y, sample_weight=weight).decision_function(X)
+    repeated = model.fit(np.repeat(X, weight, 0), np.repeat(y, weight)).decision_function(X)
+    np.testing.assert_allclose(by_weight, repeated, atol=1e-9)
+
+
+def test_whole_weights_are_repeated_rows_and_others_are_passed_on(data, monkeypatch):
+    X, y = data
+    seen = []
+    fit = HistGradientBoostingClassifier.fit
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier,
+        "fit",
+        lambda self, X, y, sample_weight=None: [seen.append((len(X), sample_weight is None)), fit(self, X, y)][1],
+    )
+    for weight in (np.ones(400), np.full(400, 2.0), np.full(400, 0.5), np.full(400, 1000.0)):
+        fit_repeated(HistGradientBoostingClassifier(max_iter=1), X, y, weight)
+    assert seen == [(400, True), (800, True), (400, False), (400, False)]
+
+
+def test_without_the_least_credible_labels(data):
+    X, y = data
+    clean = X[:, 0] > 0
+    noisy = clean ^ (np.random.default_rng(2).random(400) < 0.3)
+    scores = {
+        prune: sl.AUCClassifier("logistic", "boosting", prune=prune, **SETTINGS).fit(X, noisy).decision_function(X)
+        for prune in (0.0, 0.3)
+    }
+    assert sl.metrics.auc(scores[0.3], clean) > sl.metrics.auc(scores[0.0], clean) + 0.01
+
+
+def test_a_saved_model_scores_the_same(data, tmp_path):
+    X, y = data
+    X = np.where(X > 2, np.nan, X)
+    model = sl.AUCClassifier("logistic", "boosting", prune=0.2, **SETTINGS).fit(X, y)
+    sl.estimators.save(model, tmp_path / "model")
+    np.testing.assert_array_equal(sl.estimators.load(tmp_path / "model").decision_function(X), model.decision_function(X))
+
+
+def test_bad_settings_are_named(data):
+    with pytest.raises(ValueError, match="model='boosting' minimizes the logistic loss and needs it, got Unhinged"):
+        sl.BERClassifier(model="boosting").fit(*data)
+    for leaves in (1, 2.5):
+        with pytest.raises(ValueError, match=f"max_leaf_nodes must be a whole number of at least 2, got {leaves}"):
+            sl.BERClassifier(max_leaf_nodes=leaves).fit(*data)
+
+
+def test_a_class_of_one_point():
+    X = np.arange(6.0)[:, None]
+    found = fit_boosting(X, X[:, 0] > 4, np.ones(6), n_estimators=2, min_samples_leaf=1, max_leaf_nodes=2, seed=0)
+    assert np.isfinite(found.scores(X)).all()
