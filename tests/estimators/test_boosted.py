@@ -74,7 +74,9 @@ def test_a_saved_model_scores_the_same(data, tmp_path):
     X = np.where(X > 2, np.nan, X)
     model = sl.AUCClassifier("logistic", "boosting", prune=0.2, **SETTINGS).fit(X, y)
     sl.estimators.save(model, tmp_path / "model")
-    np.testing.assert_array_equal(sl.estimators.load(tmp_path / "model").decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(
+        sl.estimators.load(tmp_path / "model").decision_function(X), model.decision_function(X)
+    )
 
 
 def test_bad_settings_are_named(data):
