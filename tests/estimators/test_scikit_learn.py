@@ -82,7 +82,7 @@ def small_pool(monkeypatch):
         return pool
 
     monkeypatch.setattr(selection, "default_candidates", small)
-    monkeypatch.setattr(credibility, "_TREES", 5)
+    monkeypatch.setattr(credibility, "_TREES", dict.fromkeys(credibility._TREES, 5))
     monkeypatch.setattr(credibility, "LANDMARKS", 20)
 
 

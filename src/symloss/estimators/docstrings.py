@@ -42,9 +42,8 @@ def _list_of_families() -> str:
     return textwrap.indent("\n".join(wrapped), "    ")
 
 
-_NAMES = ", ".join(f'"{name}"' for name in FAMILIES)
 MODEL_AND_TRAINING = f"""\
-model : {{{_NAMES}}}, nn.Module or callable, default="linear"
+model : str, nn.Module or callable, default="linear"
     The family of models that the scores come from.
 
 {_list_of_families()}

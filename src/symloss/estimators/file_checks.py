@@ -16,6 +16,7 @@ from torch import nn
 
 from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
+from symloss.estimators.boosted import BoostedScores
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.candidates import is_own
 from symloss.estimators.cells import CellScores
@@ -131,6 +132,12 @@ def _check_scorer(estimator: Any, width: int) -> None:
         is_forest = type(scorer.forest) in FORESTS.values() and hasattr(scorer.forest, "estimators_")
         _expect(is_forest, "a forest", scorer.forest)
         _expect(scorer.forest.n_features_in_ == width, f"trees of {width} features", scorer.forest.n_features_in_)
+    elif isinstance(scorer, BoostedScores):
+        is_boosting = isinstance(scorer.boosting, HistGradientBoostingClassifier) and hasattr(
+            scorer.boosting, "classes_"
+        )
+        _expect(is_boosting, "a boosting", scorer.boosting)
+        _expect(scorer.boosting.n_features_in_ == width, f"trees of {width} features", scorer.boosting.n_features_in_)
     elif isinstance(scorer, NetworkScores):
         _check_networks(scorer, width)
     else:

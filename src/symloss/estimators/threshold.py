@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_ERRORS = 2.0  # as many standard errors from the best gain: further, the labels tell that a threshold is worse
+_ERRORS = 2.0  # so many standard errors behind the best threshold, the labels tell that another one is worse
 _ROUNDING = 1e-6  # networks compute in float32
 _TAIL = 0.01  # the share of scores at either end that is pulled in: an outlier must not decide
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
@@ -27,8 +27,9 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     Where they are equally likely, with classes of the same total weight, is told by a logistic regression of the label
     on the score. It uses all scores and so hardly follows the noise of the labels, but a logistic curve may not fit.
     The balanced accuracy itself is a random walk from one threshold to the next, and flat around its maximum. So the
-    threshold has to be among those that the labels cannot tell apart from the best one: those within two standard
-    errors of the best balanced accuracy. Of these, the nearest to that of the regression is taken.
+    threshold has to be among those that the labels cannot tell apart from the best ones below and above: whose balanced
+    accuracy is at most two standard errors of the difference smaller. Of these, the nearest to that of the regression
+    is taken.
 
     Parameters
     ----------
@@ -51,14 +52,22 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     if not len(between):
         return float(ordered[0])
     # Twice the gain of a threshold is the share of true positives less the share of false positives.
-    share = np.where(positive, -weight / weight[positive].sum(), weight / weight[~positive].sum())
-    gain = np.cumsum(share[order])[between]
-    error = 0.5 * np.sqrt(1 / weight[positive].sum() + 1 / weight[~positive].sum())
-    least = gain.max() - _ERRORS * error
-    kept = between[gain > least - 1e-9]  # equal sums may differ by rounding
+    share = np.where(positive, -1 / weight[positive].sum(), 1 / weight[~positive].sum())
+    gain = np.cumsum((weight * share)[order])[between]
+    # Two gains differ by the points between the thresholds. If labels tell nothing there, the signs are random.
+    variance = np.cumsum((weight * share**2)[order])[between]
+    kept = between[_as_good(gain, variance) & _as_good(gain[::-1], variance[::-1])[::-1]]
     middles = ordered[kept] / 2 + ordered[kept + 1] / 2
     target = _equally_likely(ordered, positive[order], weight[order])
     return float(middles[np.argmin(np.abs(middles - target))])
+
+
+def _as_good(gain: Array, variance: Array) -> NDArray[np.bool_]:
+    """Return for each threshold whether the labels cannot tell it from the best one before it."""
+    is_best = gain == np.maximum.accumulate(gain)
+    best = np.maximum.accumulate(np.where(is_best, np.arange(len(gain)), 0))
+    error = np.sqrt(np.abs(variance - variance[best]))
+    return np.asarray(gain[best] - gain <= _ERRORS * error + 1e-9)  # equal sums may differ by rounding
 
 
 @one_thread()
