@@ -101,9 +101,7 @@ def weights_of(noisy, positive, folds, temperature):
         held_out = [(of[test], positive[test], np.ones(len(test))) for _, test in folds]
         means.append(np.mean([score(*fold) for fold in held_out]))
         parts.append(np.concatenate([contributions(*fold) for fold in held_out]))
-    return weights_of_average(
-        np.array(means), np.array(parts), positive[rows], np.ones(len(rows)), temperature, np.ones(len(means))
-    )
+    return weights_of_average(np.array(means), np.array(parts), positive[rows], np.ones(len(rows)), temperature)
 
 
 def scores(noisy, clean, positive, y_test):

@@ -6,11 +6,12 @@ import numpy as np
 import screening_forests as forests
 import screening_processes as processes
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.tree import ExtraTreeRegressor
 
 import symloss as sl
 from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import fit_together, raw_scores
-from symloss.estimators.credibility import _gain, _out_of_bag, credible
+from symloss.estimators.credibility import _gain, _in_float32, _out_of_bag, credible
 from symloss.estimators.forest import balanced_weight, forest_parameters
 from symloss.estimators.gaussian_process import fit_gaussian_process
 from symloss.estimators.standardization import Standardization
@@ -65,8 +66,8 @@ class Split:
 
     @cached_property
     def out_of_bag(self):
-        """The library's out-of-bag scores."""
-        return _out_of_bag(self.data, self.own_seed)
+        """The library's out-of-bag scores of extremely randomized trees."""
+        return _out_of_bag(self.data._replace(X=_in_float32(self.X)), ExtraTreeRegressor, 150, self.own_seed)
 
     @cached_property
     def city_block(self):

@@ -337,7 +337,7 @@ def test_screened_averages_have_the_weights_of_the_library_and_the_page_is_of_th
     parts = np.array([np.concatenate([auc_contributions(of[k], positive[k], weight[k]) for k in rows]) for of in noisy])
     means = np.array([np.mean([sl.metrics.auc(of[k], positive[k], weight[k]) for k in rows]) for of in noisy])
     order = np.concatenate(rows)
-    expected = weights_of_average(means, parts, positive[order], weight[order], 0.7, np.ones(4))
+    expected = weights_of_average(means, parts, positive[order], weight[order], 0.7)
     np.testing.assert_allclose(draw.weights(np.arange(4)), expected, rtol=1e-6, atol=1e-9)
     assert (expected > 0).sum() > 1
 

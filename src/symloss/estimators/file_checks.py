@@ -133,11 +133,10 @@ def _check_scorer(estimator: Any, width: int) -> None:
         _expect(is_forest, "a forest", scorer.forest)
         _expect(scorer.forest.n_features_in_ == width, f"trees of {width} features", scorer.forest.n_features_in_)
     elif isinstance(scorer, BoostedScores):
-        is_boosting = isinstance(scorer.boosting, HistGradientBoostingClassifier) and hasattr(
-            scorer.boosting, "classes_"
-        )
-        _expect(is_boosting, "a boosting", scorer.boosting)
-        _expect(scorer.boosting.n_features_in_ == width, f"trees of {width} features", scorer.boosting.n_features_in_)
+        boosting = scorer.boosting
+        is_boosting = isinstance(boosting, HistGradientBoostingClassifier) and hasattr(boosting, "classes_")
+        _expect(is_boosting, "a boosting", boosting)
+        _expect(boosting.n_features_in_ == width, f"trees of {width} features", boosting.n_features_in_)
     elif isinstance(scorer, NetworkScores):
         _check_networks(scorer, width)
     else:
