@@ -19,7 +19,7 @@ MODULES = ["symloss", *sorted(info.name for info in pkgutil.walk_packages(sl.__p
 if not importlib.util.find_spec("triton"):  # comes with PyTorch for GPUs only
     KERNELS = [
         "paper.convolutional.kernels",
-        *(f"pairwise.fused.{name}" for name in ("kinks", "pairs", "separable", "smooth", "split")),
+        *(f"pairwise.fused.{name}" for name in ("kinks", "pairs", "problems", "separable", "smooth", "split")),
     ]
     MODULES = [name for name in MODULES if name.removeprefix("symloss.") not in KERNELS]
 

@@ -163,7 +163,8 @@ def test_every_row_of_the_fitted_table_has_one_category(texts):
     assert unseen == {}
     if "x" in encoding.categorical:
         np.testing.assert_array_equal(values[:, :-1].sum(1), 1)
-        assert len(np.unique(values[:, :-1], axis=0)) == len(set(texts))
+        different = {text and text.strip() for text in texts}  # spaces around a text do not make another one
+        assert len(np.unique(values[:, :-1], axis=0)) == len(different)
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,11 @@ def test_onnx_of_the_whole(frame, rates):
     """Trees and boosting, alone and with other models; with and without known rates; columns of unfortunate names."""
     pool = [
         ("trees", sl.AUCClassifier(model="trees", n_estimators=5, min_samples_leaf=5, threshold=0.1)),
+        ("stumps", sl.AUCClassifier("logistic", "boosting", max_leaf_nodes=2, n_estimators=20, threshold=0.2)),
         ("boosting", HistGradientBoostingClassifier(max_iter=10, early_stopping=False, random_state=0)),
         ("linear", sl.AUCClassifier()),
         ("kernel", sl.AUCClassifier("logistic", "kernel", alpha=1e-3)),
-    ][: 2 if rates else 4]
+    ][: 3 if rates else 5]
     names = {"age": "features", "plan": "val_0, größe"}
     wide = np.where(np.arange(160) % 3 == 0, 0.1, 1e9 + np.arange(160))  # float32 does not tell these apart
     data = frame.drop(columns=["churn", "unit"]).assign(wide=wide).rename(columns=names)

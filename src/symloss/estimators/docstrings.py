@@ -140,12 +140,10 @@ candidates : list of (name, estimator), default=None
 temperature : float, default=0.7
     The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
     ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by the
-    standard error of this difference. The weight of candidates that can hardly follow wrong labels is four times as
-    large: our own with ``prune`` above 0, and ``HistGradientBoostingClassifier`` with ``max_leaf_nodes=2``. At much
-    noise they are the best more often than noisy folds can tell. If there are more than 6,000 points, the
-    temperature matters only if it is 0: the weights are those of the average that is nearest to the labels by least
-    squares, none below 0. Weights below 3% of the largest are set to 0. Before they are averaged, the scores of each
-    candidate are divided by the standard deviation of its out-of-fold scores.
+    standard error of this difference. If there are more than 6,000 points, the temperature matters only if it is 0: the
+    weights are those of the average that is nearest to the labels by least squares, none below 0. Weights below 3% of
+    the largest are set to 0. Before they are averaged, the scores of each candidate are divided by the standard
+    deviation of its out-of-fold scores.
 cv : int, splitter or iterable, default=5
     The folds that candidates are scored on. If there are more than 6,000 points, all candidates are scored on 3,000
     points first, and only the best ones on all points.

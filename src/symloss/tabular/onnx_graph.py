@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from symloss.corruption import Contamination
+from symloss.estimators.boosted import BoostedScores
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.encoding import Encoding, as_text
 from symloss.estimators.forest import ForestScores
@@ -101,6 +102,10 @@ def _parts(model: TableModel) -> tuple[list[tuple[int, Trees]], list[tuple[int, 
             forests.append((place, _boosting(estimator)))
         elif isinstance(getattr(estimator, "scorer_", None), ForestScores):
             forests.append((place, _forest(estimator)))
+        elif isinstance(getattr(estimator, "scorer_", None), BoostedScores):
+            trees = _boosting(estimator.scorer_.boosting)
+            less = estimator.scorer_.of_all + float(estimator.threshold_)
+            forests.append((place, trees._replace(offset=trees.offset - less)))
         elif hasattr(estimator, "to_module"):
             others.append((place, estimator.to_module()))
         else:
