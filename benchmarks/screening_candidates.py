@@ -66,7 +66,7 @@ class Split:
 
     @cached_property
     def out_of_bag(self):
-        """The library's out-of-bag scores of extremely randomized trees."""
+        """Out-of-bag scores of extremely randomized trees."""
         return _out_of_bag(self.data._replace(X=_in_float32(self.X)), ExtraTreeRegressor, 150, self.own_seed)
 
     @cached_property

@@ -44,18 +44,44 @@ def test_weights_are_repetitions(data, kind):
     np.testing.assert_allclose(by_weight, repeated, atol=1e-9)
 
 
-def test_whole_weights_are_repeated_rows_and_others_are_passed_on(data, monkeypatch):
+def test_whole_weights_are_repeated_rows_and_others_are_passed_on(data):
     X, y = data
-    seen = []
-    fit = HistGradientBoostingClassifier.fit
-    monkeypatch.setattr(
-        HistGradientBoostingClassifier,
-        "fit",
-        lambda self, X, y, sample_weight=None: [seen.append((len(X), sample_weight is None)), fit(self, X, y)][1],
+    few = {"max_iter": 5, "random_state": 0}
+    whole, parts = np.arange(400) % 3 + 1.0, np.where(np.arange(400) % 2, 1.5, 0.5)
+    scores = fit_repeated(HistGradientBoostingClassifier(early_stopping=False, **few), X, y, whole).decision_function(X)
+    rows = np.repeat(np.arange(400), whole.astype(int))
+    expected = HistGradientBoostingClassifier(early_stopping=False, **few).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(scores, expected.decision_function(X))
+    for weight, early_stopping in ((parts, False), (whole, True)):
+        model = HistGradientBoostingClassifier(early_stopping=early_stopping, **few)
+        expected = HistGradientBoostingClassifier(early_stopping=early_stopping, **few).fit(X, y, sample_weight=weight)
+        scores = fit_repeated(model, X, y, weight).decision_function(X)
+        np.testing.assert_array_equal(scores, expected.decision_function(X))
+
+
+def test_few_different_points_and_small_weights():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (3000, 3)).astype(float)
+    y = X[:, 0] + X[:, 1] * generator.random(3000) > 0.9
+    found = sl.AUCClassifier("logistic", "boosting", threshold=0.0).fit(X, y).decision_function(X)
+    assert sl.metrics.auc(found, y) > 0.9  # eight points, each of weight 375
+    light = sl.AUCClassifier("logistic", "boosting", threshold=0.0).fit(*continuous(), np.full(400, 1e-5))
+    heavy = sl.AUCClassifier("logistic", "boosting", threshold=0.0).fit(*continuous())
+    np.testing.assert_allclose(
+        light.decision_function(continuous()[0]), heavy.decision_function(continuous()[0]), atol=0.3
     )
-    for weight in (np.ones(400), np.full(400, 2.0), np.full(400, 0.5), np.full(400, 1000.0)):
-        fit_repeated(HistGradientBoostingClassifier(max_iter=1), X, y, weight)
-    assert seen == [(400, True), (800, True), (400, False), (400, False)]
+
+
+def continuous():
+    X = np.random.default_rng(1).normal(size=(400, 2))
+    return X, X[:, 0] > 0
+
+
+def test_a_column_without_a_value(data):
+    X, y = data
+    X = np.column_stack([X, np.full(400, np.nan)])
+    model = sl.AUCClassifier("logistic", "boosting", **SETTINGS).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(np.nan_to_num(X, nan=3.0)), model.decision_function(X))
 
 
 def test_without_the_least_credible_labels(data):

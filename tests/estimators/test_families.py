@@ -112,7 +112,9 @@ def test_another_family_is_one_more_entry(data, monkeypatch):
     np.testing.assert_array_equal(classifier.fit(X, y).decision_function(X), 4 * X[:, 0])
     (member,) = AUCClassifierCV([("steep", classifier)], cv=2).fit(X, y).members_
     assert member.estimator.scorer_ == Steepness(2.0)
-    with pytest.raises(ValueError, match=r"steep are not a network: .* needs model='linear', .* or a torch module"):
+    with pytest.raises(
+        ValueError, match=r"model='steep' is not a network: .* needs model='linear', .* or a torch module"
+    ):
         classifier.to_module()
     with pytest.raises(ValueError, match="a warm start needs the model of the last fit, got 'linear'"):
         classifier.set_params(model="linear").fit(X, y)

@@ -124,7 +124,7 @@ def test_onnx(fitted, tmp_path):
 
 
 def test_trees_and_unfitted_estimators(data):
-    with pytest.raises(ValueError, match="trees are not a network"):
+    with pytest.raises(ValueError, match="model='trees' is not a network"):
         sl.BERClassifier(model="trees", n_estimators=2).fit(*data).to_module()
     with pytest.raises(NotFittedError):
         sl.AUCClassifier().to_module()

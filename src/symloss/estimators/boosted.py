@@ -16,7 +16,7 @@ from symloss.threads import one_thread
 Array = NDArray[np.float64]
 _RATE = 0.05  # what each tree adds, of what would fit best
 _PENALTY = 1.0  # of the squared scores of leaves
-_MOST_REPETITIONS = 20  # in the mean
+_MOST_ROWS = 1_000_000
 
 
 class BoostedScores(NamedTuple):
@@ -93,7 +93,8 @@ def fit_boosting(
 def fit_repeated(boosting: HistGradientBoostingClassifier, X: Any, positive: NDArray[np.bool_], weight: Array) -> Any:
     """Fit a boosting of scikit-learn to as many rows as the weights say, if they are whole numbers and not too many.
 
-    scikit-learn puts weighted points into bins far more slowly: that would take longer than all else.
+    So leaves have as many points as they should, and no time is lost: scikit-learn puts weighted points into bins far
+    more slowly. If it stops early, weights are passed on, because copies of a point would be held out and fitted, too.
 
     Examples
     --------
@@ -101,12 +102,15 @@ def fit_repeated(boosting: HistGradientBoostingClassifier, X: Any, positive: NDA
     >>> fit_repeated(boosting, np.array([[0.0], [1.0]]), np.array([False, True]), np.array([3.0, 3.0])).n_iter_
     100
     """
+    empty = np.isnan(X).all(0)
+    if empty.any():  # scikit-learn finds no bins for values that are all missing
+        X = np.where(empty, 0.0, X)
     if (weight == 1).all():
         return boosting.fit(X, positive)
-    if (weight % 1 == 0).all() and weight.sum() <= _MOST_REPETITIONS * len(weight):
+    if (weight % 1 == 0).all() and weight.sum() <= _MOST_ROWS and boosting.early_stopping is False:
         rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
         return boosting.fit(X[rows], positive[rows])
-    return boosting.fit(X, positive, sample_weight=weight)
+    return boosting.fit(X, positive, sample_weight=weight / min(weight.mean(), 1.0))  # penalties are for points
 
 
 def _fit(data: TrainingData, _: PenalizedRisk, seed: int, start: object, **parameters: Any) -> BoostedScores:

@@ -61,6 +61,7 @@ def credibility(data: TrainingData, seed: int) -> Credibility:
     True
     """
     X = _in_float32(data.X)
+    # Both kinds of trees have the same bags.
     held_out = [_out_of_bag(data._replace(X=X), kind, trees, seed) for kind, trees in _TREES.items()]
     process = None
     if not hasattr(data.X, "tocsr"):

@@ -62,7 +62,8 @@ n_landmarks : int, default=300
 n_estimators : int, default=200
     The number of trees, or of partitions into cells.
 min_samples_leaf : int, default=20
-    The fewest points in a leaf of a tree. The noisier the labels, the larger it should be.
+    The fewest points in a leaf of a tree. The noisier the labels, the larger it should be. With fewer than twice as
+    many points, all scores are the same.
 splits : {{"random", "best"}}, default="random"
     How a node of a tree is split: by the best of one random split for each feature that it looks at (extremely
     randomized trees), or by the best of all splits (a random forest, whose trees are grown on bootstrap samples).

@@ -59,6 +59,8 @@ def as_module(scorer: Scorer, threshold: float, imputation: Imputation | None = 
     name, family = next(item for item in FAMILIES.items() if isinstance(scorer, item[1].scorer))
     if family.to_module is None:
         others = ", ".join(repr(other) for other, family in FAMILIES.items() if family.to_module is not None)
-        raise ValueError(f"{name} are not a network: to_module() needs model={others} or a torch module, got {name!r}")
+        raise ValueError(
+            f"model={name!r} is not a network: to_module() needs model={others} or a torch module, got {name!r}"
+        )
     module = family.to_module(scorer, threshold)
     return (module if imputation is None else ImputedScores(imputation, module)).eval()

@@ -134,7 +134,7 @@ def _check_scorer(estimator: Any, width: int) -> None:
         _expect(scorer.forest.n_features_in_ == width, f"trees of {width} features", scorer.forest.n_features_in_)
     elif isinstance(scorer, BoostedScores):
         boosting = scorer.boosting
-        is_boosting = isinstance(boosting, HistGradientBoostingClassifier) and hasattr(boosting, "classes_")
+        is_boosting = type(boosting) is HistGradientBoostingClassifier and len(getattr(boosting, "classes_", ())) == 2
         _expect(is_boosting, "a boosting", boosting)
         _expect(boosting.n_features_in_ == width, f"trees of {width} features", boosting.n_features_in_)
     elif isinstance(scorer, NetworkScores):

@@ -51,6 +51,7 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
     between = np.flatnonzero(np.diff(ordered) > _ROUNDING * (np.abs(ordered[1:]) + np.abs(ordered[:-1])))
     if not len(between):
         return float(ordered[0])
+    weight = weight / min(weight.mean(), 1.0)  # weights below 1 are shares, not fractions of a point
     # Twice the gain of a threshold is the share of true positives less the share of false positives.
     share = np.where(positive, -1 / weight[positive].sum(), 1 / weight[~positive].sum())
     gain = np.cumsum((weight * share)[order])[between]

@@ -22,6 +22,8 @@ from symloss.pairwise.problem import Side, Sums
 from symloss.pairwise.smooth import analytic
 from symloss.pairwise.tiles import tiled
 
+_FEW = 1 << 14  # scores
+
 
 def pair_sums(pos: Side, neg: Side, loss: Loss, method: str) -> Sums:
     """Return the value and both gradients; scores may be infinite or NaN, and shares of a class sum to 1 or to 0."""
@@ -189,14 +191,21 @@ def _scaled(
     return grad_pos, grad_neg, None, None, None, None
 
 
+def _keep(ctx: Any, *tensors: Tensor) -> None:
+    """Keep tensors for the backward pass; saving few numbers takes longer than it is worth."""
+    ctx.kept = tensors if tensors[0].numel() <= _FEW else None
+    if ctx.kept is None:  # freed after the backward pass, even if the value lives on
+        ctx.save_for_backward(*tensors)
+
+
 class _PairMean(torch.autograd.Function):
     """The mean over all pairs as a single node of the graph, with both gradients computed in the same pass."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         found: Any = _fused(*inputs)
-        value, *ctx.gradients = _plain_sums(*inputs) if found is None else found
-        ctx.inputs = inputs[:2]  # saving takes longer, and what later happens to the scores does not matter
+        value, *gradients = _plain_sums(*inputs) if found is None else found
+        _keep(ctx, *inputs[:2], *gradients)
         return cast(Tensor, value)
 
     @staticmethod
@@ -205,8 +214,8 @@ class _PairMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        pos, neg = ctx.inputs
-        return _scaled(grad, pos, neg, ctx.gradients)
+        pos, neg, *gradients = ctx.kept or ctx.saved_tensors
+        return _scaled(grad, pos, neg, gradients)
 
 
 class _PointMean(torch.autograd.Function):
@@ -214,8 +223,8 @@ class _PointMean(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, positive: Tensor, share: Tensor | None, loss: Loss, reads: bool) -> Tensor:
-        value, ctx.gradient = point_sums(scores, positive, share, loss, reads)
-        ctx.scores = scores
+        value, gradient = point_sums(scores, positive, share, loss, reads)
+        _keep(ctx, scores, gradient)
         return value
 
     @staticmethod
@@ -224,9 +233,10 @@ class _PointMean(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        gradient = grad * ctx.gradient
+        scores, gradient = ctx.kept or ctx.saved_tensors
+        gradient = grad * gradient
         if torch.is_grad_enabled():  # the caller may differentiate again
-            gradient = Once.apply(gradient, ctx.scores)  # type: ignore[no-untyped-call]
+            gradient = Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
         return gradient, None, None, None, None
 
 

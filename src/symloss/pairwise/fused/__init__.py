@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # The most pairs for which computing each is fastest: separable losses, kinks and smooth losses.
 _SEPARABLE, _KINKS, _SMOOTH = 1 << 24, 1 << 26, 1 << 26
+_MOST_PROBLEMS = 65_535  # of one launch
 _MOST_SCORES = 1 << 30  # twice a number of scores must fit into an int32
 
 
@@ -48,6 +49,8 @@ def fused_sums(points: Points, loss: Loss, dtype: torch.dtype, method: str, read
     device, structure = points.pos.device, loss.structure
     formula, ends = formula_of(loss, device), ends_of(loss, device)
     k, n, m = points.sizes()
+    if k > _MOST_PROBLEMS:
+        return None
     pairs = k * n * m if points.split is None else n * n // 4
     every = method == "tiles" or (method == "auto" and pairs <= _most_pairs(structure))
     if formula is not None and every:

@@ -1,4 +1,4 @@
-"""A kernel that computes every pair: the value and both gradients in one launch, in float64."""
+"""Kernels that compute every pair in float64: both gradients and parts of the value, and then the value."""
 
 from __future__ import annotations
 

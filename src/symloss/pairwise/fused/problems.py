@@ -66,7 +66,7 @@ def _problem_kernel(
         to = tl.load(pos_place + i, mask=is_pos, other=0)
     tl.store(grad_pos + to, (tl.sum(of_pos, 1) * own * scale).to(gradients.dtype.element_ty), mask=is_pos)
     mean = tl.sum(tl.where(is_pos, tl.sum(values, 1) * own, 0.0), 0)
-    if not POS_WEIGHTED:  # divided, so that the mean of equal values is that value
+    if not POS_WEIGHTED:  # divided, so that the mean of ones is 1
         mean = mean / tl.maximum(n_here, 1).to(tl.float64)
     if not NEG_WEIGHTED:
         mean = mean / tl.maximum(m_here, 1).to(tl.float64)

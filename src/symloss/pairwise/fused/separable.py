@@ -56,9 +56,7 @@ def _sums_of_one_side(
     scores, shares, out, size, block, blocks, rate, center, WEIGHTED: tl.constexpr, DECAY: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Store the weight, the mean less a center, and the sum of squares around it; for a decay, see below.
-
-    A decay has the extreme and the sum of powers.
+    """Store the weight, the mean less a center, and the sum of squares; of a decay the extreme and the sum of powers.
 
     Blocks are strided, and combined as they come, so that no large numbers cancel.
     """
