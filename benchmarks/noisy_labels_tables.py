@@ -40,11 +40,12 @@ def headline(results: Results) -> str:
     """Return a paragraph on the reported group, or what is missing for it."""
     size, noise = HEADLINE
     table = results.table(REPORTED_ON, size, noise)
-    if table.lacks:
+    if len(table.datasets) < len(REPORTED_ON) or not table.can_compare:
         return f"The benchmark is not complete: {table.lacks}.\n"
     text = (
         f"These are means over the {len(table.datasets)} data sets on which the pool and the rules are not chosen, "
-        f"with {size:,} training points per corrupted class (fewer if a data set is small) and {TITLES[noise]}."
+        f"with {size:,} training points per corrupted class (fewer if a data set is small) and {TITLES[noise]}"
+        f"{f' ({table.lacks})' if table.lacks else ''}."
     )
     for score, ours in OURS.items():
         peer = table.best_peer(score)

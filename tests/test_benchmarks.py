@@ -252,7 +252,9 @@ def test_pages_say_what_is_missing_and_which_group_is_which(tmp_path):
     complete = comparison.Results(rows, METHODS, 2)
     part = comparison.Results(rows[1:], METHODS, 2)
     assert "ahead on 23 of 45 data sets" in " ".join(tables.headline(complete).split())
-    assert tables.headline(part) == "The benchmark is not complete: 89 of 90 draws.\n"
+    assert "(0.65, 0.45) (89 of 90 draws). The AUC of" in " ".join(tables.headline(part).split())
+    few = comparison.Results([row for row in rows if row.dataset != datasets.REPORTED_ON[0]], METHODS, 2)
+    assert tables.headline(few) == "The benchmark is not complete: 88 of 90 draws.\n"
     page = tables.overview(complete)
     reported, chosen = page.split("## The data sets that the pool is chosen on")
     assert reported.count("### (π, π′) = (0.65, 0.45), size 1,000") == chosen.count("### (π, π′)") == 1

@@ -159,6 +159,7 @@ def test_a_terminal_without_greek():
     assert b"Sigmoid" in result.stdout
 
 
+@pytest.mark.slow
 def test_report_and_explore_write_one_file(tmp_path):
     cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
     write_result(tmp_path / "results", cell)

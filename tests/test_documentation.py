@@ -113,7 +113,16 @@ def run_shell(block: Block) -> str:
     return "".join(printed)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
+def slow_if_long(page):
+    """Return a page as a parameter; those with pages of results take many seconds."""
+    return pytest.param(
+        page, marks=[pytest.mark.slow] if page.name in ("command_line.md", "explorer.md", "report.md") else []
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [slow_if_long(page) for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_blocks_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -170,6 +170,7 @@ def test_out_of_fold_scores_are_those_of_points_not_trained_on(noisy, kind):
     np.testing.assert_allclose(chosen.oof_scores_[:100], (alone - member.mean) / member.scale - chosen.threshold_)
 
 
+@pytest.mark.slow
 def test_processes_and_progress_change_nothing(noisy, capsys):
     X, y = noisy[:2]
     expected = AUCClassifierCV(POOL, random_state=0).fit(X, y).decision_function(X)

@@ -490,6 +490,7 @@ def test_workers_without_symloss_are_refused():
         _check_versions({"tcp://w": {"symloss": "none", "torch": "none", "numpy": "none"}})
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_its_workers_is_given_up_and_stops_no_other():
     tasks = [("__import__('os')._exit(1)",), ("6 * 7",), ("__import__('os')._exit(2)",), ("7 * 7",)]
     found = dict(completed(eval, tasks, jobs=2))
