@@ -113,11 +113,11 @@ def run_shell(block: Block) -> str:
     return "".join(printed)
 
 
+LONG = ("command_line.md", "estimators.md", "explorer.md", "many_machines.md", "report.md")  # take many seconds
+
+
 def slow_if_long(page):
-    """Return a page as a parameter; those with pages of results take many seconds."""
-    return pytest.param(
-        page, marks=[pytest.mark.slow] if page.name in ("command_line.md", "explorer.md", "report.md") else []
-    )
+    return pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else [])
 
 
 @pytest.mark.parametrize(

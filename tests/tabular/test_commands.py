@@ -145,6 +145,7 @@ def test_predictions_never_replace_the_data_or_a_file_of_the_model(folder, frame
     assert {path: path.read_bytes() for path in (data, *model.iterdir())} == before
 
 
+@pytest.mark.slow
 def test_missing_values_are_taken_by_all_models_and_weights_count(folder, frame, tmp_path):
     """The other risk, from Parquet, with numeric labels, the smaller of them positive, and for programs."""
     frame = frame.drop(columns=["who", "city"]).assign(
