@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # several processes run at once
 import numpy as np
 import torch
 from joblib import Parallel, delayed
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
 from wild_datasets import CHOSEN_ON, load
@@ -40,7 +39,8 @@ def further(seed):
     process = {"loss": "squared", "model": "gaussian_process", **common}
     quantiles = QuantileTransformer(n_quantiles=200, output_distribution="normal", random_state=seed)
     return [
-        ("random forest, leaves of 20", RandomForestClassifier(100, min_samples_leaf=20, random_state=seed)),
+        ("cells", sl.AUCClassifier(model="cells", n_estimators=100, **common)),
+        ("linear, 20% pruned", sl.AUCClassifier(prune=0.2, **common)),
         ("linear, logistic, alpha 1", sl.AUCClassifier("logistic", alpha=1.0, **common)),
         ("kernel, gamma 0.3", sl.AUCClassifier("logistic", "kernel", gamma=0.3, alpha=0.005, **common)),
         (
