@@ -113,11 +113,11 @@ def run_shell(block: Block) -> str:
     return "".join(printed)
 
 
-LONG = ("command_line.md", "estimators.md", "explorer.md", "many_machines.md", "report.md")  # take many seconds
+LONG_PAGES = ("command_line.md", "estimators.md", "explorer.md", "many_machines.md", "report.md")  # take many seconds
 
 
 def slow_if_long(page):
-    return pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else [])
+    return pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG_PAGES else [])
 
 
 @pytest.mark.parametrize(
