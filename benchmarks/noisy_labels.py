@@ -1,4 +1,4 @@
-"""Compare the CV estimators with other methods on eighteen data sets: trained on noisy labels, scored on clean ones.
+"""Compare the CV estimators with other methods on many data sets: trained on noisy labels, scored on clean ones.
 
 SYMLOSS_DATA=FOLDER python benchmarks/noisy_labels.py --jobs 2
 python benchmarks/noisy_labels.py --report --figure docs/images/noisy_labels_by_dataset.svg

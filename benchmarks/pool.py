@@ -78,7 +78,7 @@ def compare(dataset, noise, number):
     folds = split(5, X, positive, ones, number)
     noisy = np.empty((len(names), len(y)))
     for train, test in folds:
-        noisy[:, test] = [found for found, _ in score_together(estimators, X, positive, ones, train, test)]
+        noisy[:, test] = [of.scores for of in score_together(estimators, X, positive, ones, train, test, False)]
     clean = np.array([raw_scores(fitted, X_test) for fitted in fit_together(estimators, X, positive, ones)])
     mean, scale = noisy.mean(1, keepdims=True), noisy.std(1, keepdims=True) + 1e-300
     noisy, clean = (noisy - mean) / scale, (clean - mean) / scale

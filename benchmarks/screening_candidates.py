@@ -6,14 +6,14 @@ import numpy as np
 import screening_forests as forests
 import screening_processes as processes
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.tree import ExtraTreeRegressor
 
 import symloss as sl
 from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import fit_together, raw_scores
-from symloss.estimators.credibility import _gain, _in_float32, _out_of_bag, credible
+from symloss.estimators.credibility import _gain, credible
 from symloss.estimators.forest import balanced_weight, forest_parameters
 from symloss.estimators.gaussian_process import fit_gaussian_process
+from symloss.estimators.out_of_bag import out_of_bag
 from symloss.estimators.standardization import Standardization
 
 LANDMARKS = 300
@@ -60,14 +60,15 @@ class Split:
     @cached_property
     def own_process(self):
         """The library's process, and its leave-one-out scores."""
-        return fit_gaussian_process(
+        model, left_out = fit_gaussian_process(
             self.X, self.positive, self.weight, n_landmarks=LANDMARKS, seed=self.own_seed
-        )  # fmt: skip
+        )
+        return model, left_out()
 
     @cached_property
     def out_of_bag(self):
         """Out-of-bag scores of extremely randomized trees."""
-        return _out_of_bag(self.data._replace(X=_in_float32(self.X)), ExtraTreeRegressor, 150, self.own_seed)
+        return out_of_bag(self.data, "random", self.own_seed).scores
 
     @cached_property
     def city_block(self):

@@ -166,7 +166,7 @@ def test_folds_may_be_given(noisy):
     [
         (
             BERClassifier(model="forest"),
-            "model must be one of linear, kernel, gaussian_process, trees, boosting, cells, mlp, a torch module",
+            "model must be one of linear, kernel, gaussian_process, relevance_process, trees, boosting, cells, mlp, a",
         ),
         (BERClassifier("zero_one"), "no gradient"),
         (BERClassifier("sigmoid", model="trees"), "model='trees' needs one of these, got Sigmoid"),

@@ -41,13 +41,14 @@ def test_names_and_fields_in_files_do_not_change():
         "linear": ("coef", "intercept", "origin"),
         "kernel": ("standard", "gamma", "landmarks", "dual", "intercept"),
         "gaussian_process": ("standard", "length", "landmarks", "dual"),
+        "relevance_process": ("standard", "length", "landmarks", "dual"),
         "forest": ("forest",),
         "boosted": ("boosting", "of_all"),
         "cells": ("standard", "features", "sizes", "centers", "values"),
         "networks": ("networks", "standard"),
         "standard": ("mean", "scale"),
         "estimate": ("value", "low", "high", "level"),
-        "member": ("name", "estimator", "weight", "mean", "scale"),
+        "member": ("name", "estimator", "weight", "mean", "scale", "on_folds"),
         "calibration": ("slope", "intercept"),
         "noise": ("pi", "pi_prime", "pi_low", "pi_high", "pi_prime_low", "pi_prime_high", "difference_low", "level",
                   "reason"),
@@ -58,7 +59,9 @@ def test_names_and_fields_in_files_do_not_change():
 def test_what_a_family_declares_is_what_it_does(data, model):
     X, y = data
     family = family_of(model)
-    loss = {"gaussian_process": "squared", "boosting": "logistic"}.get(model, "unhinged")
+    loss = {"gaussian_process": "squared", "relevance_process": "squared", "boosting": "logistic"}.get(
+        model, "unhinged"
+    )
     classifier = AUCClassifier(loss, model, **FAST)
     tags = get_tags(classifier).input_tags
     assert (tags.sparse, tags.allow_nan) == (family.takes_sparse, True)

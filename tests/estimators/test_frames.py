@@ -376,7 +376,7 @@ def test_search_and_the_default_pool(frame, in_polars, y):
     search = GridSearchCV(AUCClassifier(threshold=0.0), {"alpha": [0.01, 1.0]}, cv=3, error_score="raise")
     assert search.fit(frame, y).best_estimator_.encoding_ is not None
     for table in (frame, in_polars):
-        assert len(default_candidates(AUCClassifier, table)) == 14
+        assert len(default_candidates(AUCClassifier, table)) == 16
 
 
 def test_a_module_takes_encoded_features(frame, y):

@@ -95,10 +95,10 @@ def there_and_back(estimator, tmp_path, model=None, trusted=()):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("model", ["linear", "kernel", "trees", "mlp", "gaussian_process"])
+@pytest.mark.parametrize("model", ["linear", "kernel", "trees", "mlp", "gaussian_process", "relevance_process"])
 def test_every_model_predicts_the_same_to_the_last_bit(data, tmp_path, kind, model):
     X, y = data
-    estimator = kind("squared" if model == "gaussian_process" else "unhinged", model, **FAST).fit(X, y)
+    estimator = kind("squared" if model.endswith("process") else "unhinged", model, **FAST).fit(X, y)
     again = there_and_back(estimator, tmp_path)
     np.testing.assert_array_equal(estimator.decision_function(X), again.decision_function(X))
     np.testing.assert_array_equal(estimator.predict(X), again.predict(X))

@@ -18,6 +18,7 @@ FITTED = {
     "linear far from zero": sl.BERClassifier("logistic"),
     "kernel": sl.AUCClassifier("logistic", "kernel", n_landmarks=37),
     "gaussian_process": sl.BERClassifier("squared", "gaussian_process", n_landmarks=37),
+    "relevance_process": sl.AUCClassifier("squared", "relevance_process", n_landmarks=37),
     "trees": sl.AUCClassifier(model="trees", n_estimators=30, min_samples_leaf=3),
     "boosting": sl.AUCClassifier("logistic", "boosting", n_estimators=30, min_samples_leaf=3, max_leaf_nodes=31),
     "cells": sl.AUCClassifier(model="cells", n_estimators=30),

@@ -5,7 +5,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symloss import list_losses
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, credibility, selection
+from symloss.estimators import (
+    AUCClassifier,
+    AUCClassifierCV,
+    BERClassifier,
+    BERClassifierCV,
+    credibility,
+    out_of_bag,
+    selection,
+)
 
 POOL = [
     ("linear", BERClassifier(threshold=0.0)),
@@ -38,6 +46,7 @@ ESTIMATORS = [
     BERClassifier("hinge", alpha=0.1, threshold=0.0),
     AUCClassifier("barrier_hinge", alpha=0.1, threshold=0.0),
     BERClassifier("squared", model="gaussian_process", n_landmarks=20),
+    AUCClassifier("squared", model="relevance_process", n_landmarks=20),
     AUCClassifier(model="kernel"),
     BERClassifierCV(POOL, cv=2),
     AUCClassifierCV(POOL[1:], cv=2),
@@ -82,8 +91,8 @@ def small_pool(monkeypatch):
         return pool
 
     monkeypatch.setattr(selection, "default_candidates", small)
-    monkeypatch.setattr(credibility, "_TREES", dict.fromkeys(credibility._TREES, 5))
-    monkeypatch.setattr(credibility, "LANDMARKS", 20)
+    monkeypatch.setattr(out_of_bag, "_TREES", dict.fromkeys(out_of_bag._TREES, 5))
+    monkeypatch.setattr(credibility, "LANDMARKS", dict.fromkeys(credibility.LANDMARKS, 20))
 
 
 @pytest.mark.usefixtures("small_pool")

@@ -197,7 +197,8 @@ def test_the_seconds_of_a_candidate_are_those_that_it_would_take_alone(monkeypat
     monkeypatch.setattr(candidates, "credibility", slow)
     X, y = points(60)
     rows, pool = np.arange(60), [AUCClassifier(prune=share, threshold=0.0, random_state=0) for share in (0.1, 0.2, 0)]
-    assert [found for _, found in candidates.score_together(pool, X, y, np.ones(60), rows, rows)] == [10, 10, 0]
+    found = candidates.score_together(pool, X, y, np.ones(60), rows, rows, False)
+    assert [scored.seconds for scored in found] == [10, 10, 0]
 
 
 def test_a_time_limit_keeps_the_best_so_far():

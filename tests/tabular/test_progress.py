@@ -72,7 +72,7 @@ def test_the_command_line_prints_lines_and_takes_a_time_limit(tmp_path, monkeypa
     assert "Scoring candidates on folds: 1 of 5, about " in result.stderr  # there is time for one candidate only
     assert "Fitting the best: 1 of 1" in result.stderr
     assert "Scoring" not in result.stdout
-    assert "the time limit of 1e-06 s left 13 of 14 candidates untried: " in result.stdout
+    assert "the time limit of 1e-06 s left 15 of 16 candidates untried: " in result.stdout
     assert "nan" not in result.stdout
     result = CliRunner().invoke(app, [*arguments, "--time-limit", "-1"])
     assert result.exit_code == 2

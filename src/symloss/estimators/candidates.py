@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
@@ -18,7 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 from symloss.estimators.base import TrainingData
 from symloss.estimators.boosted import fit_repeated
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.credibility import Credibility, credibility
+from symloss.estimators.credibility import LANDMARKS, Credibility, credibility
+from symloss.estimators.family_table import family_of
 from symloss.estimators.folds import split
 from symloss.threads import one_thread
 
@@ -29,14 +30,14 @@ _MOST_ROWS = 1000
 
 
 def shares(estimator: Any) -> bool:
-    """Return whether an estimator leaves out labels, or is a Gaussian process: these are fitted faster together.
+    """Return whether an estimator leaves out labels, or is a process that tells which: they are faster together.
 
     Examples
     --------
     >>> shares(BERClassifier()), shares(BERClassifier(prune=0.1))
     (False, True)
     """
-    return prunes(estimator) or (is_own(estimator) and estimator.model == "gaussian_process")
+    return prunes(estimator) or (is_own(estimator) and estimator.model in tuple(LANDMARKS))
 
 
 def is_own(estimator: Any) -> bool:
@@ -59,6 +60,25 @@ def prunes(estimator: Any) -> bool:
     (False, True)
     """
     return is_own(estimator) and estimator.prune > 0
+
+
+def varies(estimator: Any) -> bool:
+    """Return whether fits to different parts of the points may differ much, as those of trees and boosting do.
+
+    Examples
+    --------
+    >>> varies(BERClassifier()), varies(BERClassifier(model="trees"))
+    (False, True)
+    """
+    return not (is_own(estimator) and family_of(estimator.model).is_stable)
+
+
+class Scored(NamedTuple):
+    """The scores of points by an estimator, the seconds that it would have taken alone, and its fit if that is kept."""
+
+    scores: Array
+    seconds: float
+    fitted: Any
 
 
 def groups(estimators: Sequence[Any]) -> list[list[int]]:
@@ -99,17 +119,18 @@ def score_together(
     weight: Array,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> list[tuple[Array, float]]:
+    keeps: bool,
+) -> list[Scored]:
     """Fit estimators to some rows and score others; rows are taken here, so that each machine is sent X only once.
 
-    Returns the scores of each estimator, and how many seconds it would have taken alone.
+    ``keeps`` is whether fits that vary from part to part of the points are returned.
 
     Examples
     --------
     >>> X, train, test = np.arange(6.0)[:, None], np.array([0, 2, 3, 5]), np.array([1, 4])
-    >>> ((scores, _),) = score_together([BERClassifier(threshold=0.0)], X, X[:, 0] > 2, np.ones(6), train, test)
-    >>> bool(scores[0] < scores[1])
-    True
+    >>> (found,) = score_together([BERClassifier(threshold=0.0)], X, X[:, 0] > 2, np.ones(6), train, test, False)
+    >>> bool(found.scores[0] < found.scores[1]), found.fitted
+    (True, None)
     """
     data, points = TrainingData(X[train], positive[train], weight[train]), X[test]
     start = time.monotonic()
@@ -120,7 +141,8 @@ def score_together(
         start = time.monotonic()
         _fit(estimator, data, known)
         scores = raw_scores(estimator, points)
-        found.append((scores, time.monotonic() - start + (shared if prunes(estimator) else 0.0)))
+        seconds = time.monotonic() - start + (shared if prunes(estimator) else 0.0)
+        found.append(Scored(scores, seconds, estimator if keeps and varies(estimator) else None))
     return found
 
 

@@ -174,8 +174,8 @@ class _Classifier(BinaryClassifier):
     ) -> Scorer:
         family = family_of(self.model)
         if known is not None:
-            if start is None and self.model == "gaussian_process" and self.n_landmarks == LANDMARKS:
-                start = known.process  # its length need not be found again
+            if start is None and isinstance(self.model, str) and self.n_landmarks == LANDMARKS.get(self.model):
+                start = known.processes.get(self.model)  # its length need not be found again
             data = credible(data, known.scores, self.prune)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)

@@ -49,7 +49,7 @@ model : str, nn.Module or callable, default="linear"
 {_list_of_families()}
 prune : float, default=0.0
     The share of each class whose labels are the least credible: they are left out before the model is fitted. How
-    credible a label is, is told by two kinds of trees and a Gaussian process that have not seen it. About the share of
+    credible a label is, is told by two kinds of trees and two processes that have not seen it. About the share of
     wrong labels is a good choice. With ``prune`` above 0 there is no ``predict_proba``.
 alpha : float, default=0.01
     The L2 penalty of linear and kernel models, and the weight decay of networks.
@@ -57,8 +57,8 @@ gamma : float, default=1.0
     How narrow the kernels of ``model="kernel"`` are. A kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the mean
     squared distance of two standardized points.
 n_landmarks : int, default=300
-    How many points of the data have a kernel around them with ``model="kernel"`` and ``model="gaussian_process"`` (the
-    Nyström method).
+    How many points of the data have a kernel around them with ``model="kernel"``, ``model="gaussian_process"`` and
+    ``model="relevance_process"`` (the Nyström method).
 n_estimators : int, default=200
     The number of trees, or of partitions into cells.
 min_samples_leaf : int, default=20
@@ -175,8 +175,11 @@ cv_results_ : dict
     The names of the candidates, their {{score}} on each fold of the labels given, its mean and its standard
     deviation over the folds, the number of points that they were scored on, and their weights and ranks.
 members_ : list
-    The candidates that are averaged, the best one first, each with its ``name``, its ``weight`` and the fitted
-    ``estimator``.
+    The candidates that are averaged, the best one first, each with its ``name``, its ``weight``, the ``estimator`` that
+    is fitted to all points, and ``on_folds``. These are the fits to the folds, whose scores are averaged with those of
+    ``estimator``, or None: they are kept if there are at most 6,000 points, at most ten folds that are each fitted to
+    70% of the points or more, if ``temperature`` is above 0, and if the model varies from fold to fold, as trees,
+    boosting, networks and models that are not symloss's own do.
 oof_scores_ : array of n floats
     The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN for
     points that no fold holds out.
@@ -188,7 +191,7 @@ noise_ : Noise or None
     How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. It is None where
     that cannot be told; ``estimate_noise(oof_scores_, y)`` then gives the reason and bounds.
 best_estimator_ : object
-    The fitted candidate with the largest weight.
+    The candidate with the largest weight, fitted to all points.
 calibration_ : object
     The logistic curve that turns scores into the probabilities of the observed labels.
 share_labeled_positive_ : float

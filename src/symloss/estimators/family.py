@@ -77,6 +77,9 @@ class Family:
         complete before ``fit`` and ``scores`` see them, by an ``Imputation``.
     threshold_is_zero : bool
         Whether 0 is the best threshold in any case, so that none is chosen on folds.
+    is_stable : bool
+        Whether fits to most of the points give nearly the scores of the fit to all. The CV forms average the fits to
+        the folds of other families.
 
     Examples
     --------
@@ -95,6 +98,7 @@ class Family:
     takes_sparse: bool = False
     takes_missing: bool = False
     threshold_is_zero: bool = False
+    is_stable: bool = False
 
 
 def check_above_zero(name: str, value: Any) -> None:

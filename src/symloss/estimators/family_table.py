@@ -19,12 +19,14 @@ from symloss.estimators.kernel import KERNEL
 from symloss.estimators.linear import LINEAR
 from symloss.estimators.modules import ImputedScores
 from symloss.estimators.networks import OWN_NETWORK, PERCEPTRONS
+from symloss.estimators.relevance_process import RELEVANCE_PROCESS
 
 # By the value of the parameter ``model``.
 FAMILIES: dict[str, Family] = {
     "linear": LINEAR,
     "kernel": KERNEL,
     "gaussian_process": GAUSSIAN_PROCESS,
+    "relevance_process": RELEVANCE_PROCESS,
     "trees": TREES,
     "boosting": BOOSTING,
     "cells": CELLS,

@@ -101,7 +101,7 @@ def _check_field(value: Any, name: str, kind: Any, finite: bool) -> None:
         _expect(isinstance(value, (float, int)) and not isinstance(value, bool), f"a number as {name}", value)
         float(value)
     elif kind is not Any:
-        _expect(isinstance(value, kind), f"a {kind.__name__} as {name}", value)
+        _expect(isinstance(value, get_origin(kind) or kind), f"a {kind.__name__} as {name}", value)
 
 
 def _width(estimator: BinaryClassifier) -> int:
@@ -181,7 +181,7 @@ def _check_members(estimator: _ClassifierCV, width: int) -> None:
     members = estimator.members_
     is_list = isinstance(members, list) and members and all(isinstance(member, Member) for member in members)
     _expect(is_list, "a list of members as members_", members)
-    for name, fitted, *_ in members:
+    for name, fitted in [(member.name, fit) for member in members for fit in member.fits]:
         if is_own(fitted) or isinstance(fitted, HistGradientBoostingClassifier):
             check_is_fitted(fitted)
             count = getattr(fitted, "n_features_in_", None)

@@ -6,8 +6,8 @@ to set. The scores of the training points by a model without each of them cost n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
+Metric = Literal["euclidean", "cityblock"]
 _LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
 _NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process
 _CHOSEN_ON = 4000  # at most so many rows decide on length and noise, as many of either class as possible
@@ -56,6 +57,36 @@ class GaussianProcessScores(NamedTuple):
         return np.asarray(np.exp(-cdist(self.standard.transform(X), self.landmarks) / self.length))
 
 
+class Process(NamedTuple):
+    """A fitted process: the length of its kernel and the coefficient of each landmark.
+
+    ``left_out()`` returns the score of each training point by the process without its label, which costs no further
+    fit.
+
+    Examples
+    --------
+    >>> points, positive = np.array([[-1.0], [1.0]]), np.array([False, True])
+    >>> process = fit_process(points, positive, np.ones(2), points, "euclidean", None, np.random.default_rng(0))
+    >>> bool(process.dual[0] < 0 < process.dual[1])
+    True
+    """
+
+    length: float
+    dual: Array
+    left_out: Callable[[], Array]
+
+
+class _Labeled(NamedTuple):
+    """Standardized points, their labels +1 and -1, and how much each label counts."""
+
+    points: Array
+    y: Array
+    precision: Array
+
+    def some(self, rows: NDArray[np.intp]) -> _Labeled:
+        return _Labeled(*(part[rows] for part in self))
+
+
 class _Ridge(NamedTuple):
     """Ridge regression on features F = K(points, landmarks) root, for every penalty at once.
 
@@ -68,12 +99,14 @@ class _Ridge(NamedTuple):
     projected: Array
 
     @classmethod
-    def fit(cls, data: _Labeled, landmarks: Array, between: Array, length: float) -> _Ridge:
+    def fit(cls, data: _Labeled, parts: Iterable[tuple[Array, slice]], between: Array, length: float) -> _Ridge:
+        """Fit to the distances of some rows at a time to the landmarks, and to those between landmarks."""
         kernel = np.exp(-between / length)
         kernel.flat[:: len(kernel) + 1] += _JITTER
         root = solve_triangular(np.linalg.cholesky(kernel), np.eye(len(kernel)), lower=True).T
         gram, moment = np.zeros(root.shape), np.zeros(len(root))
-        for F, rows in _feature_blocks(data.points, landmarks, length, root):
+        for distances, rows in parts:
+            F = np.exp(-distances / length) @ root
             weighted = F.T * data.precision[rows]
             gram += weighted @ F
             moment += weighted @ data.y[rows]
@@ -92,18 +125,60 @@ class _Ridge(NamedTuple):
         return np.asarray(self.vectors @ (self.projected / (self.eigenvalues + noise)))
 
 
-class _Labeled(NamedTuple):
-    """Standardized points, their labels +1 and -1, and how much each label counts."""
-
-    points: Array
-    y: Array
-    precision: Array
-
-    def some(self, rows: NDArray[np.intp]) -> _Labeled:
-        return _Labeled(*(part[rows] for part in self))
-
-
 @one_thread()
+def fit_process(
+    points: Array,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    landmarks: Array,
+    metric: Metric,
+    length: float | None,
+    generator: np.random.Generator,
+) -> Process:
+    """Fit a process with the kernel exp(-distance / length) around landmarks to labels +1 and -1.
+
+    Both classes have the same total weight, so that the mean of the labels is 0.
+
+    Parameters
+    ----------
+    points, landmarks : arrays of shapes (n, d) and (k, d)
+        Standardized features.
+    positive : array of n bool
+        Whether each label is the positive one.
+    weight : array of n weights
+        Weight k counts as k repetitions, of which one is left out.
+    metric : {"euclidean", "cityblock"}
+        The distance.
+    length : float or None
+        The length of the kernel; None takes that of largest marginal likelihood. The noise is found in any case.
+    generator : np.random.Generator
+        Draws the points that decide on length and noise, if there are many.
+
+    Examples
+    --------
+    >>> points = np.linspace(-1, 1, 20)[:, None]
+    >>> process = fit_process(
+    ...     points, points[:, 0] > 0, np.ones(20), points[::5], "cityblock", None, np.random.default_rng(0))
+    >>> process.dual.shape, process.left_out().shape
+    ((4,), (20,))
+    """
+    balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
+    data = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
+    between = cdist(landmarks, landmarks, metric)
+    lengths = [share * _median(between) for share in _LENGTHS] if length is None else [length]
+    rows = draw_rows(positive, _CHOSEN_ON, generator)
+    ridge, length, noise = _most_likely(data.some(rows), landmarks, between, lengths, metric)
+    if len(rows) < len(points):
+        ridge = _Ridge.fit(data, _distances(points, landmarks, metric), between, length)
+    one = balance * np.minimum(weight, 1.0)
+
+    @one_thread()
+    def left_out() -> Array:
+        return _left_out(ridge, data, one, landmarks, length, noise, metric)
+
+    return Process(length, ridge.root @ ridge.coefficients(noise), left_out)
+
+
 def fit_gaussian_process(
     X: Array,
     positive: NDArray[np.bool_],
@@ -112,10 +187,8 @@ def fit_gaussian_process(
     n_landmarks: int,
     seed: int,
     start: GaussianProcessScores | None = None,
-) -> tuple[GaussianProcessScores, Array]:
-    """Fit labels +1 and -1; return the model, and the score of each training point by a model without this label.
-
-    Both classes have the same total weight, so that the mean of the labels is 0.
+) -> tuple[GaussianProcessScores, Callable[[], Array]]:
+    """Fit labels +1 and -1; return the model, and what gives the score of each point by a model without this label.
 
     Parameters
     ----------
@@ -137,23 +210,17 @@ def fit_gaussian_process(
     >>> X = np.linspace(0, 1, 100)[:, None]
     >>> model, left_out = fit_gaussian_process(X, X[:, 0] > 0.5, np.ones(100), n_landmarks=20, seed=0)
     >>> low, high = model.scores(np.array([[0.1], [0.9]]))
-    >>> bool(low < -0.5 and high > 0.5 and abs(left_out[10] - low) < 0.1)
+    >>> bool(low < -0.5 and high > 0.5 and abs(left_out()[10] - low) < 0.1)
     True
     """
     generator = np.random.default_rng(seed)
     if start is None:
         standard = Standardization.fit(X, weight)
-        landmarks = standard.transform(draw_landmarks(X, weight, n_landmarks, generator))
+        landmarks, length = standard.transform(draw_landmarks(X, weight, n_landmarks, generator)), None
     else:
-        standard, landmarks = start.standard, start.landmarks
-    balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
-    data = _Labeled(standard.transform(X), np.where(positive, 1.0, -1.0), balance * weight)
-    between = cdist(landmarks, landmarks)
-    lengths = [start.length] if start is not None else [length * _median(between) for length in _LENGTHS]
-    length, noise = _most_likely(data.some(draw_rows(positive, _CHOSEN_ON, generator)), landmarks, between, lengths)
-    ridge = _Ridge.fit(data, landmarks, between, length)
-    model = GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise))
-    return model, _left_out(ridge, data, balance * np.minimum(weight, 1.0), landmarks, length, noise)
+        standard, length, landmarks, _ = start
+    process = fit_process(standard.transform(X), positive, weight, landmarks, "euclidean", length, generator)
+    return GaussianProcessScores(standard, process.length, landmarks, process.dual), process.left_out
 
 
 def _median(between: Array) -> float:
@@ -162,34 +229,41 @@ def _median(between: Array) -> float:
     return float(np.median(apart)) if len(apart) else 1.0
 
 
-def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: list[float]) -> tuple[float, float]:
-    """Return the length and the noise of largest marginal likelihood."""
-    best, found = -np.inf, (lengths[0], float(_NOISES[-1]))
+def _most_likely(
+    data: _Labeled, landmarks: Array, between: Array, lengths: list[float], metric: Metric
+) -> tuple[_Ridge, float, float]:
+    """Return the ridge, the length and the noise of largest marginal likelihood."""
+    distances = cdist(data.points, landmarks, metric)
+    best: tuple[float, _Ridge, float, float] | None = None
     for length in lengths:
-        ridge = _Ridge.fit(data, landmarks, between, length)
+        ridge = _Ridge.fit(data, [(distances, slice(None))], between, length)
         likelihoods = [ridge.log_likelihood(noise, data) for noise in _NOISES]
-        if max(likelihoods) > best:
-            best, found = max(likelihoods), (length, float(_NOISES[int(np.argmax(likelihoods))]))
-    return found
+        if best is None or max(likelihoods) > best[0]:
+            best = max(likelihoods), ridge, length, float(_NOISES[int(np.argmax(likelihoods))])
+    assert best is not None
+    return best[1:]
 
 
-def _left_out(ridge: _Ridge, data: _Labeled, one: Array, landmarks: Array, length: float, noise: float) -> Array:
+def _left_out(
+    ridge: _Ridge, data: _Labeled, one: Array, landmarks: Array, length: float, noise: float, metric: Metric
+) -> Array:
     """Return the score of each point by the model without one repetition of it, from the diagonal h of the hat matrix.
 
     ``one`` is how much one repetition counts.
     """
     coefficients = ridge.coefficients(noise)
     parts = []
-    for F, rows in _feature_blocks(data.points, landmarks, length, ridge.root):
+    for distances, rows in _distances(data.points, landmarks, metric):
+        F = np.exp(-distances / length) @ ridge.root
         h = one[rows] * ((F @ ridge.vectors) ** 2 @ (1 / (ridge.eigenvalues + noise)))
         parts.append((F @ coefficients - h * data.y[rows]) / (1 - np.minimum(h, _LARGEST_LEVERAGE)))
     return np.concatenate(parts)
 
 
-def _feature_blocks(points: Array, landmarks: Array, length: float, root: Array) -> Iterator[tuple[Array, slice]]:
-    """Yield the features of some rows at a time, and these rows."""
+def _distances(points: Array, landmarks: Array, metric: Metric) -> Iterator[tuple[Array, slice]]:
+    """Yield the distances of some rows at a time to the landmarks, and these rows."""
     for rows in blocks(len(points), len(landmarks)):
-        yield np.exp(-cdist(points[rows], landmarks) / length) @ root, rows
+        yield cdist(points[rows], landmarks, metric), rows
 
 
 def _fit(
@@ -203,11 +277,18 @@ def _to_module(scorer: GaussianProcessScores, threshold: float) -> nn.Module:
     return StandardizedNetworks([kernels], scorer.standard, threshold)
 
 
-def _check_objective(objective: PenalizedRisk) -> None:
+def check_squared(objective: PenalizedRisk) -> None:
+    """Raise ValueError unless the loss is the squared one.
+
+    Examples
+    --------
+    >>> from symloss.losses import Squared
+    >>> check_squared(PenalizedRisk("auc", Squared(), 0.0))
+    """
     if objective.loss.name != "squared":
         raise ValueError(
-            f"a Gaussian process fits labels by the squared loss; model='gaussian_process' needs loss='squared', "
-            f"got {objective.loss!r}"
+            f"a Gaussian process fits labels by the squared loss; model='gaussian_process' and "
+            f"model='relevance_process' need loss='squared', got {objective.loss!r}"
         )
 
 
@@ -218,7 +299,8 @@ GAUSSIAN_PROCESS = Family(
     scorer=GaussianProcessScores,
     stored_as="gaussian_process",
     parameters={"n_landmarks": check_count},
-    check_objective=_check_objective,
+    check_objective=check_squared,
     to_module=_to_module,
     threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
+    is_stable=True,
 )

@@ -213,4 +213,5 @@ KERNEL = Family(
     parameters={"gamma": check_above_zero, "n_landmarks": check_count},
     check_objective=check_alpha,
     to_module=_to_module,
+    is_stable=True,
 )

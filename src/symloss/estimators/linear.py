@@ -252,4 +252,5 @@ LINEAR = Family(
     check_objective=check_alpha,
     to_module=_to_module,
     takes_sparse=True,
+    is_stable=True,
 )

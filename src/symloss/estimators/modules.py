@@ -136,7 +136,7 @@ class GaussianKernels(nn.Module):
 
 
 class LaplaceKernels(nn.Module):
-    """Scores sum_k dual_k exp(-|x - landmark_k| / length).
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length), with Euclidean or with city-block distances.
 
     Examples
     --------
@@ -148,15 +148,19 @@ class LaplaceKernels(nn.Module):
     landmarks: Tensor
     dual: Tensor
 
-    def __init__(self, landmarks: Array, dual: Array, length: float) -> None:
+    def __init__(self, landmarks: Array, dual: Array, length: float, city_block: bool = False) -> None:
         super().__init__()
         self.register_buffer("landmarks", torch.tensor(landmarks))
         self.register_buffer("dual", torch.tensor(dual))
-        self.length = length
+        self.length, self.city_block = length, city_block
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d), summed in float64: large terms of opposite signs cancel."""
-        distances = _squared_distances(X.double(), self.landmarks).sqrt()
+        points = X.double()
+        if self.city_block:
+            distances = _city_block_distances(points, self.landmarks)
+        else:
+            distances = _squared_distances(points, self.landmarks).sqrt()
         return ((-distances / self.length).exp() @ self.dual).float()
 
 
@@ -164,6 +168,14 @@ def _squared_distances(points: Tensor, landmarks: Tensor) -> Tensor:
     """Return the matrix of squared distances; ONNX has no torch.cdist. In float64, half of the digits are enough."""
     squares = (points**2).sum(1, keepdim=True) + (landmarks**2).sum(1) - 2 * points @ landmarks.T
     return squares.clamp(min=0)
+
+
+def _city_block_distances(points: Tensor, landmarks: Tensor) -> Tensor:
+    """Return the matrix of sums of absolute differences."""
+    if not torch.jit.is_scripting():  # type: ignore[attr-defined]  # noqa: SIM102 - TorchScript leaves this block out
+        if torch.compiler.is_exporting():  # ONNX has no torch.cdist
+            return (points[:, None] - landmarks).abs().sum(2)
+    return torch.cdist(points, landmarks, p=1.0)
 
 
 class AveragedScores(nn.Module):

@@ -14,7 +14,7 @@ from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 _VERY_MANY = 50_000
 # The best on many points are often not so on few.
 FOR_MANY_POINTS = ("trees, leaves of 20", "trees, leaves of 5", "boosting, 100 trees", "boosting, 300 trees")
-_FOR_FEW_POINTS = ("random forest, leaves of 20", "boosting, 100 stumps", "boosting, 60 trees")
+_FOR_FEW_POINTS = ("random forest, leaves of 20", "boosting, 100 stumps", "boosting, 60 trees", "relevance process")
 MORE_TREES = 3  # how many times as many trees a forest has that is fitted to many points, as in the search
 
 
@@ -25,11 +25,11 @@ def default_candidates(
 
     In each family, the first candidates average the label noise away, and the last ones follow clean labels closely.
     Pruned candidates leave out the least credible labels of each class, and follow the others more closely. Above
-    6,000 points, random forests, stumps, boosting with 60 trees and pruned candidates are left out; a kernel model,
-    more boosting, and trees with larger and smaller leaves take their place. Forests then have 100 trees, not 60.
-    Above 50,000 points there is one more, boosting with more and larger trees. Candidates that cannot be fitted to X
-    are left out: only trees and linear models take sparse features. To add candidates of your own, append each as
-    ``(name, classifier)`` to this list, and pass the list as ``candidates``.
+    6,000 points, random forests, stumps, boosting with 60 trees, relevance processes and pruned candidates are left
+    out; a kernel model, more boosting, and trees with larger and smaller leaves take their place. Forests then have
+    100 trees, not 60. Above 50,000 points there is one more, boosting with more and larger trees. Candidates that
+    cannot be fitted to X are left out: only trees and linear models take sparse features. To add candidates of your
+    own, append each as ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 
     Parameters
     ----------
@@ -54,8 +54,10 @@ def default_candidates(
     boosting, 60 small trees
     boosting, 60 trees
     Gaussian process
+    relevance process
     random forest, 40% pruned
     cells, 20% pruned
+    relevance process, 20% pruned
     linear, 40% pruned
     boosting, 100 stumps, 40% pruned
     boosting, 60 small trees, 40% pruned
@@ -75,11 +77,13 @@ def default_candidates(
         ("boosting, 60 small trees", _boosting(0.03, 60, leaves=6, points_of_a_leaf=40, seed=random_state)),
         ("boosting, 60 trees", _boosting(0.15, 60, leaves=16, points_of_a_leaf=20, seed=random_state)),
         ("Gaussian process", kind("squared", "gaussian_process", **common)),
+        ("relevance process", kind("squared", "relevance_process", n_landmarks=150, **common)),
         (
             "random forest, 40% pruned",
             kind(model="trees", splits="best", prune=0.4, n_estimators=trees, **common),
         ),
         ("cells, 20% pruned", kind(model="cells", prune=0.2, n_estimators=150, **common)),
+        ("relevance process, 20% pruned", kind("squared", "relevance_process", prune=0.2, n_landmarks=150, **common)),
         ("linear, 40% pruned", kind("logistic", prune=0.4, **common)),
         # Fewer and cleaner labels allow faster steps and smaller leaves than those of the same names with all labels.
         *(

@@ -25,6 +25,7 @@ _OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
 _SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
 _KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
+_MOST_FOLDS, _LEAST_SHARE = 10, 0.7  # fits to so many folds are kept, at most, and to this share of the points
 _SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
@@ -90,6 +91,8 @@ class Search:
         The weights of the average.
     scores : dict
         The out-of-fold scores of all points, by the numbers of the candidates that were scored on all points.
+    on_folds : dict
+        The fits to the folds of candidates whose fits vary, if there are few points and every fold has most of them.
     """
 
     def __init__(
@@ -102,18 +105,20 @@ class Search:
         for_many: Collection[str] = (),
     ) -> None:
         self._candidates, self._judge, self._temperature = candidates, judge, temperature
-        self._clock, self._run, self._for_many = clock, run, for_many
+        self._clock, self._run, self._for_many, self._keeps = clock, run, for_many, False
         self._seconds, self._speed = np.zeros(len(candidates)), 1.0
         self._means, self._slopes, self._sizes = np.zeros((3, len(candidates)))
         self.by_fold = np.empty((len(candidates), 0))
         self.points = np.zeros(len(candidates), np.intp)
         self.weights = np.zeros(len(candidates))
         self.scores: dict[int, Array] = {}
+        self.on_folds: dict[int, list[Any]] = {}
 
     def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
         """Score the candidates on folds of points; the seed is that of drawing parts of them."""
         check_test_folds(folds, data.positive)
         n = len(data.weight)
+        self._keeps = self._temperature > 0 and n <= ALL_AT_ONCE and _have_most(data.weight, folds)
         for part, most in _parts(data, folds, seed):
             size = len(part.data.weight)
             left = list(range(len(self._candidates))) if most is None else self._best(most, n)
@@ -202,14 +207,16 @@ class Search:
         ordered = sorted(together, key=lambda group: -self._expected(group, len(data.weight)).sum())
         calls = [(group, fold) for fold in folds for group in ordered]
         names = [[self._candidates[c][0] for c in group] for group, _ in calls]
-        tasks = [([self._candidates[c][1] for c in group], *data, *fold) for group, fold in calls]
+        tasks = [([self._candidates[c][1] for c in group], *data, *fold, self._keeps) for group, fold in calls]
         results = self._run(stage, score_together, names, tasks, done, total)
         scores = {c: np.full(len(data.weight), np.nan) for group in together for c in group}
         self._seconds[list(scores)], self.points[list(scores)] = 0.0, len(data.weight)
         for (group, (_, test)), of_group in zip(calls, results, strict=True):
-            for c, (found, seconds) in zip(group, of_group, strict=True):
-                scores[c][test] = found
-                self._seconds[c] += seconds
+            for c, found in zip(group, of_group, strict=True):
+                scores[c][test] = found.scores
+                self._seconds[c] += found.seconds
+                if found.fitted is not None:
+                    self.on_folds.setdefault(c, []).append(found.fitted)
         return scores
 
     @one_thread()
@@ -245,6 +252,12 @@ class Search:
         if 0 < self._sizes[c] < size:
             self._slopes[c] = (mean - self._means[c]) / np.log(size / self._sizes[c])
         self._means[c], self._sizes[c] = mean, size
+
+
+def _have_most(weight: Array, folds: Folds) -> bool:
+    """Return whether every fold is fitted to most of the points; more folds would give many models, nearly the same."""
+    least = _LEAST_SHARE * weight.sum()
+    return len(folds) <= _MOST_FOLDS and all(weight[train].sum() >= least for train, _ in folds)
 
 
 def _family(estimator: Any) -> tuple[str, str]:

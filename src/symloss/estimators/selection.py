@@ -56,6 +56,8 @@ def _knows_rates(classifier: _ClassifierCV) -> bool:
 class Member(NamedTuple):
     """A fitted candidate, its weight in the average, and the mean and standard deviation of its out-of-fold scores.
 
+    ``estimator`` is fitted to all points. If ``on_folds`` holds the fits to folds, the scores of all fits are averaged.
+
     Examples
     --------
     >>> Member("linear", BERClassifier(), 0.5, mean=0.0, scale=1.0).name
@@ -67,6 +69,7 @@ class Member(NamedTuple):
     weight: float
     mean: float
     scale: float
+    on_folds: list[Any] | None = None
 
     def __repr__(self) -> str:
         """Return name and weight; the estimator may take a page."""
@@ -74,7 +77,13 @@ class Member(NamedTuple):
 
     def scores(self, X: Any) -> Array:
         """Return the standardized scores of the rows of X, which all members have on the same scale."""
-        return (raw_scores(self.estimator, X) - self.mean) / self.scale
+        found = [raw_scores(fit, X) for fit in self.fits]
+        return np.asarray((np.sum(found, 0) / len(found) - self.mean) / self.scale)
+
+    @property
+    def fits(self) -> list[Any]:
+        """The fit to all points, and those to folds."""
+        return [self.estimator, *(self.on_folds or [])]
 
 
 class _ClassifierCV(BinaryClassifier):
@@ -132,7 +141,13 @@ class _ClassifierCV(BinaryClassifier):
         many = self.candidates is None and len(data.weight) > ALL_AT_ONCE and search.has_room_for_fits(best, MORE_TREES)
         fitted = self._fit_best([candidates[c] for c in best], data, more_trees=many)
         self.members_ = [
-            Member(candidates[c][0], estimator, float(search.weights[c]), *_mean_and_scale(search.scores[c], data))
+            Member(
+                candidates[c][0],
+                estimator,
+                float(search.weights[c]),
+                *_mean_and_scale(search.scores[c], data),
+                search.on_folds.get(c),
+            )
             for c, estimator in zip(best, fitted, strict=True)
         ]
         weighted = [m.weight * (search.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
@@ -182,9 +197,10 @@ class _ClassifierCV(BinaryClassifier):
                 f"to_module() needs members that are linear, kernel, Gaussian process or network models, got "
                 f"{', '.join(others)}: fit with candidates of these models only"
             )
-        modules = [member.estimator.to_module() for member in self.members_]
-        weights, means, scales = np.array([(m.weight, m.mean, m.scale) for m in self.members_]).T
-        return AveragedScores(modules, weights, means, scales, self.threshold_).eval()
+        fits = [(fit.to_module(), m.weight / len(m.fits), m.mean, m.scale) for m in self.members_ for fit in m.fits]
+        modules, *numbers = zip(*fits, strict=True)
+        weights, means, scales = np.array(numbers)
+        return AveragedScores(list(modules), weights, means, scales, self.threshold_).eval()
 
     def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
         """Return how far the score on noisy folds falls if the values of a column of X are shuffled.

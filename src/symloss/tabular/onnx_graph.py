@@ -93,11 +93,29 @@ def _check(model: TableModel, outputs: list[str]) -> None:
             raise ValueError(f"ONNX: column {column.name!r} has the name of an output: rename it before the fit")
 
 
+class _Fit(NamedTuple):
+    """A fit of a member: to all points, or to a fold."""
+
+    name: str
+    estimator: Any
+    weight: float
+    mean: float
+    scale: float
+
+
+def _fits(model: TableModel) -> list[_Fit]:
+    return [
+        _Fit(member.name, fit, member.weight / len(member.fits), member.mean, member.scale)
+        for member in model.estimator.members_
+        for fit in member.fits
+    ]
+
+
 def _parts(model: TableModel) -> tuple[list[tuple[int, Trees]], list[tuple[int, nn.Module]]]:
-    """Return the members that are trees, and the modules of the others, each with its place among the members."""
+    """Return the fits that are trees, and the modules of the others, each with its place among the fits."""
     forests, others, unknown = [], [], []
-    for place, member in enumerate(model.estimator.members_):
-        estimator = member.estimator
+    for place, fit in enumerate(_fits(model)):
+        estimator = fit.estimator
         if isinstance(estimator, HistGradientBoostingClassifier) and not _has_categories(estimator):
             forests.append((place, _boosting(estimator)))
         elif isinstance(getattr(estimator, "scorer_", None), ForestScores):
@@ -109,9 +127,10 @@ def _parts(model: TableModel) -> tuple[list[tuple[int, Trees]], list[tuple[int, 
         elif hasattr(estimator, "to_module"):
             others.append((place, estimator.to_module()))
         else:
-            unknown.append(member.name)
+            unknown.append(fit.name)
     if unknown:
-        raise ValueError(f"ONNX: expected members of symloss's pool, got {', '.join(unknown)}: choose other candidates")
+        names = ", ".join(dict.fromkeys(unknown))
+        raise ValueError(f"ONNX: expected members of symloss's pool, got {names}: choose other candidates")
     return forests, others
 
 
@@ -240,9 +259,9 @@ class _Scores(nn.Module):
         self.members = nn.ModuleList(module for _, module in others)
         order = [place for place, _ in (*others, *forests)]
         offsets = [0.0] * len(others) + [forest.offset for _, forest in forests]
-        members = [estimator.members_[place] for place in order]
-        means = [member.mean - offset for member, offset in zip(members, offsets, strict=True)]
-        weights = [member.weight / member.scale for member in members]
+        fits = _fits(model)
+        means = [fits[place].mean - offset for place, offset in zip(order, offsets, strict=True)]
+        weights = [fits[place].weight / fits[place].scale for place in order]
         self.register_buffer("means", torch.tensor(means, dtype=torch.float64))
         self.register_buffer("weights", torch.tensor(weights, dtype=torch.float64))
         self.threshold = float(estimator.threshold_)
