@@ -16,6 +16,7 @@ MODELS = {
     "kernel": {"model": "kernel", "n_landmarks": 60, "alpha": 1e-4, "loss": "logistic"},
     "gaussian_process": {"model": "gaussian_process", "n_landmarks": 60, "loss": "squared"},
     "relevance_process": {"model": "relevance_process", "n_landmarks": 60, "loss": "squared"},
+    "relevance_process, few landmarks": {"model": "relevance_process", "n_landmarks": 3, "loss": "squared"},
     "mlp": {"model": "mlp", "n_seeds": 3, "hidden_units": 20, "epochs": 3},
     "module": {"model": nn.Sequential(nn.Linear(5, 4), nn.Dropout(0.5), nn.ReLU(), nn.Linear(4, 1)), "epochs": 2},
     "factory": {"model": lambda d: nn.Sequential(nn.Linear(d, 1), nn.Flatten(0)), "n_seeds": 2, "epochs": 2},

@@ -92,6 +92,17 @@ def test_a_module_has_all_fits(noisy):
     np.testing.assert_allclose(found.detach().numpy(), fitted.decision_function(X), rtol=1e-4, atol=1e-5)
 
 
+def test_scores_of_any_size_do_not_overflow(noisy):
+    class Huge(KNeighborsClassifier):
+        def decision_function(self, X):
+            return 1.5e308 * (2 * self.predict_proba(X)[:, 1] - 1)
+
+    X, _ = noisy
+    fitted = sl.AUCClassifierCV([("huge", Huge(20))], random_state=0).fit(*noisy)
+    assert len(fits_on_folds(fitted, "huge")) == 5
+    assert np.isfinite(fitted.decision_function(X)).all()
+
+
 def test_an_average_of_fits_varies_less(noisy):
     generator = np.random.default_rng(1)
     X = generator.normal(size=(3000, 4))

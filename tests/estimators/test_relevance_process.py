@@ -102,6 +102,27 @@ def test_constant_features_one_point_a_class_and_labels_of_chance():
     assert 0.3 < sl.metrics.auc(left_out(), chance.positive) < 0.65
 
 
+@pytest.mark.parametrize("change", [lambda x: 1e9 + x, lambda x: 1e-50 * x, lambda x: 1e300 * x])
+def test_a_feature_far_from_zero_or_of_any_size_is_relevant(change):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(300, 3))
+    positive = X[:, 0] > 0
+    X[:, 0] = change(X[:, 0])
+    fitted = sl.AUCClassifier("squared", "relevance_process", n_landmarks=50, random_state=0).fit(X, positive)
+    assert sl.metrics.auc(fitted.decision_function(X), positive) > 0.99
+
+
+def test_a_column_of_huge_values_that_tells_nothing_can_be_saved(tmp_path):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 2))
+    positive = X[:, 0] > 0
+    X[:, 1] = np.where(generator.random(200) < 0.5, 1e306, -1e306)
+    fitted = sl.AUCClassifier("squared", "relevance_process", n_landmarks=50, random_state=0).fit(X, positive)
+    sl.estimators.save(fitted, tmp_path / "model")
+    again = sl.estimators.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+
+
 def test_another_loss_is_refused():
     with pytest.raises(ValueError, match="model='relevance_process' need loss='squared', got Unhinged"):
         sl.BERClassifier(model="relevance_process").fit([[0.0], [1.0]], [0, 1])

@@ -158,7 +158,7 @@ def test_a_slow_first_candidate_does_not_keep_the_others_from_being_scored(monke
     def run(stage, function, names, tasks, done, total):
         seconds = [slow.get(name, 0.001) * len(task[1]) / 5 for (name,), task in zip(names, tasks, strict=True)]
         now[0] += sum(seconds)
-        return [[(function(*task)[0][0], took)] for task, took in zip(tasks, seconds, strict=True)]
+        return [[function(*task)[0]._replace(seconds=took)] for task, took in zip(tasks, seconds, strict=True)]
 
     X, y = points(800)
     data, limit = TrainingData(X, y, np.ones(800)), 40.0

@@ -109,7 +109,7 @@ def test_the_default_pool_holds_what_the_data_allows():
         return sorted({name.split(",")[0] for name, _ in default_candidates(BERClassifier, X)})
 
     X = np.zeros((300, 2))
-    every = ["Gaussian process", "boosting", "cells", "linear", "random forest", "trees"]
+    every = ["Gaussian process", "boosting", "cells", "linear", "random forest", "relevance process", "trees"]
     assert families(X) == families(np.where(np.arange(300)[:, None] == 0, np.nan, X)) == every
     assert families(sparse.csr_matrix(X)) == ["linear", "random forest", "trees"]
 
@@ -118,7 +118,7 @@ def test_the_default_pool_of_many_points_has_larger_boosting_and_nothing_pruned(
     def names(n):
         return {name for name, _ in default_candidates(AUCClassifier, np.zeros((n, 1)))}
 
-    others = {"boosting, 100 stumps", "boosting, 60 trees", "random forest, leaves of 20"}
+    others = {"boosting, 100 stumps", "boosting, 60 trees", "random forest, leaves of 20", "relevance process"}
     assert names(6000) - names(6001) == {name for name in names(6000) if "pruned" in name} | others > others
     assert names(6001) - names(6000) == {"boosting, 100 trees", "kernel", "trees, leaves of 1", "trees, leaves of 100"}
     assert names(50_001) - names(6001) == {"boosting, 300 trees"}

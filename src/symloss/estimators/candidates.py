@@ -30,7 +30,9 @@ _MOST_ROWS = 1000
 
 
 def shares(estimator: Any) -> bool:
-    """Return whether an estimator leaves out labels, or is a process that tells which: they are faster together.
+    """Return whether an estimator leaves out labels, or is one of the processes that tell how credible labels are.
+
+    These are fitted in one task.
 
     Examples
     --------
@@ -74,7 +76,13 @@ def varies(estimator: Any) -> bool:
 
 
 class Scored(NamedTuple):
-    """The scores of points by an estimator, the seconds that it would have taken alone, and its fit if that is kept."""
+    """The scores of points by an estimator, the seconds that it would have taken alone, and its fit if that is kept.
+
+    Examples
+    --------
+    >>> Scored(np.zeros(2), seconds=0.1, fitted=None).seconds
+    0.1
+    """
 
     scores: Array
     seconds: float
@@ -89,7 +97,8 @@ def groups(estimators: Sequence[Any]) -> list[list[int]]:
     >>> groups([BERClassifier(prune=0.1), BERClassifier(), BERClassifier(prune=0.2)])
     [[1], [0, 2]]
     """
-    together = [k for k, estimator in enumerate(estimators) if shares(estimator)]
+    any_prunes = any(prunes(estimator) for estimator in estimators)
+    together = [k for k, estimator in enumerate(estimators) if any_prunes and shares(estimator)]
     alone = [[k] for k in range(len(estimators)) if k not in together]
     return [*alone, together] if together else alone
 

@@ -22,6 +22,7 @@ from symloss.estimators.standardization import Standardization
 from symloss.metrics import auc
 
 Array = NDArray[np.float64]
+# Of the processes that tell how credible labels are, by model. With as many, a model continues from such a process.
 LANDMARKS = {"gaussian_process": 300, "relevance_process": 150}
 _LEAST_GAIN = 1e-3  # so that something decides where none is better than chance
 
@@ -30,6 +31,11 @@ class Credibility(NamedTuple):
     """Held-out scores of the training points, large where the positive label is credible; and the processes, by model.
 
     Sparse features have no processes: trees alone tell how credible their labels are.
+
+    Examples
+    --------
+    >>> Credibility(scores=np.array([-0.5, 0.5]), processes={}).scores
+    array([-0.5,  0.5])
     """
 
     scores: Array
@@ -37,7 +43,7 @@ class Credibility(NamedTuple):
 
 
 def credibility(data: TrainingData, seed: int) -> Credibility:
-    """Return a score of each point by models that did not see its label.
+    """Return a score of each point by models that did not see its label, but for the relevance of features.
 
     Parameters
     ----------

@@ -176,10 +176,10 @@ cv_results_ : dict
     deviation over the folds, the number of points that they were scored on, and their weights and ranks.
 members_ : list
     The candidates that are averaged, the best one first, each with its ``name``, its ``weight``, the ``estimator`` that
-    is fitted to all points, and ``on_folds``. These are the fits to the folds, whose scores are averaged with those of
-    ``estimator``, or None: they are kept if there are at most 6,000 points, at most ten folds that are each fitted to
-    70% of the points or more, if ``temperature`` is above 0, and if the model varies from fold to fold, as trees,
-    boosting, networks and models that are not symloss's own do.
+    is fitted to all points, and ``on_folds``: the fits to the folds, whose scores are averaged with those of
+    ``estimator``, or None. They are kept where models vary from fold to fold (trees, boosting, networks, and models
+    that are not symloss's own), for at most 6,000 points, and at most ten folds that are each fitted to 70% of the
+    points or more; never with ``temperature=0``.
 oof_scores_ : array of n floats
     The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN for
     points that no fold holds out.

@@ -24,7 +24,10 @@ from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import family_of
 from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
 from symloss.estimators.forest import FORESTS, ForestScores
+from symloss.estimators.gaussian_process import GaussianProcessScores
+from symloss.estimators.kernel import KernelScores
 from symloss.estimators.networks import NetworkScores
+from symloss.estimators.relevance_process import RelevanceProcessScores
 from symloss.estimators.selection import Member, _ClassifierCV
 from symloss.estimators.standardization import Standardization
 from symloss.metrics import Estimate
@@ -51,6 +54,8 @@ def check_record(record: Any) -> None:
         _expect((record.scale > 0).all(), "scales above 0", record.scale)
     if isinstance(record, CellScores):
         record.check()
+    if isinstance(record, (KernelScores, GaussianProcessScores, RelevanceProcessScores)):
+        _check_landmarks(record)
     if isinstance(record, Member):
         _expect(record.scale > 0, "a scale above 0", record.scale)
         _expect(record.weight > 0, "a weight above 0", record.weight)
@@ -85,6 +90,13 @@ def check_loaded(estimator: BinaryClassifier) -> None:
         _check_scores(estimator)
     else:
         _check_scorer(estimator, width)
+
+
+def _check_landmarks(record: KernelScores | GaussianProcessScores | RelevanceProcessScores) -> None:
+    shape = (len(checked_numbers(record.dual, "dual")), len(record.standard.mean))
+    _expect(record.landmarks.shape == shape, f"{shape[0]} landmarks of {shape[1]} features", record.landmarks)
+    narrow = record.gamma if isinstance(record, KernelScores) else record.length
+    _expect(narrow > 0, "a width of kernels above 0", narrow)
 
 
 def _check_field(value: Any, name: str, kind: Any, finite: bool) -> None:
@@ -181,7 +193,9 @@ def _check_members(estimator: _ClassifierCV, width: int) -> None:
     members = estimator.members_
     is_list = isinstance(members, list) and members and all(isinstance(member, Member) for member in members)
     _expect(is_list, "a list of members as members_", members)
-    for name, fitted in [(member.name, fit) for member in members for fit in member.fits]:
+    for name, fitted, of_all in [(member.name, fit, member.estimator) for member in members for fit in member.fits]:
+        alike = type(fitted) is type(of_all) and getattr(fitted, "model", None) == getattr(of_all, "model", None)
+        _expect(alike, f"fits of one kind as member {name!r}", fitted)
         if is_own(fitted) or isinstance(fitted, HistGradientBoostingClassifier):
             check_is_fitted(fitted)
             count = getattr(fitted, "n_features_in_", None)

@@ -188,7 +188,7 @@ def fit_gaussian_process(
     seed: int,
     start: GaussianProcessScores | None = None,
 ) -> tuple[GaussianProcessScores, Callable[[], Array]]:
-    """Fit labels +1 and -1; return the model, and what gives the score of each point by a model without this label.
+    """Fit labels +1 and -1; return the model, and a function that returns the points' scores by models without each.
 
     Parameters
     ----------
@@ -234,14 +234,10 @@ def _most_likely(
 ) -> tuple[_Ridge, float, float]:
     """Return the ridge, the length and the noise of largest marginal likelihood."""
     distances = cdist(data.points, landmarks, metric)
-    best: tuple[float, _Ridge, float, float] | None = None
-    for length in lengths:
-        ridge = _Ridge.fit(data, [(distances, slice(None))], between, length)
-        likelihoods = [ridge.log_likelihood(noise, data) for noise in _NOISES]
-        if best is None or max(likelihoods) > best[0]:
-            best = max(likelihoods), ridge, length, float(_NOISES[int(np.argmax(likelihoods))])
-    assert best is not None
-    return best[1:]
+    ridges = [_Ridge.fit(data, [(distances, slice(None))], between, length) for length in lengths]
+    likelihoods = np.array([[ridge.log_likelihood(noise, data) for noise in _NOISES] for ridge in ridges])
+    k, noise = np.unravel_index(int(np.argmax(np.nan_to_num(likelihoods, nan=-np.inf))), likelihoods.shape)
+    return ridges[k], lengths[k], float(_NOISES[noise])
 
 
 def _left_out(

@@ -153,12 +153,13 @@ class LaplaceKernels(nn.Module):
         self.register_buffer("landmarks", torch.tensor(landmarks))
         self.register_buffer("dual", torch.tensor(dual))
         self.length, self.city_block = length, city_block
+        self.by_landmark = landmarks.shape[0] < landmarks.shape[1]
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (n,) of the points (n, d), summed in float64: large terms of opposite signs cancel."""
         points = X.double()
         if self.city_block:
-            distances = _city_block_distances(points, self.landmarks)
+            distances = _city_block_distances(points, self.landmarks, self.by_landmark)
         else:
             distances = _squared_distances(points, self.landmarks).sqrt()
         return ((-distances / self.length).exp() @ self.dual).float()
@@ -170,12 +171,14 @@ def _squared_distances(points: Tensor, landmarks: Tensor) -> Tensor:
     return squares.clamp(min=0)
 
 
-def _city_block_distances(points: Tensor, landmarks: Tensor) -> Tensor:
-    """Return the matrix of sums of absolute differences."""
-    if not torch.jit.is_scripting():  # type: ignore[attr-defined]  # noqa: SIM102 - TorchScript leaves this block out
-        if torch.compiler.is_exporting():  # ONNX has no torch.cdist
-            return (points[:, None] - landmarks).abs().sum(2)
-    return torch.cdist(points, landmarks, p=1.0)
+def _city_block_distances(points: Tensor, landmarks: Tensor, by_landmark: bool) -> Tensor:
+    """Return the matrix of sums of absolute differences; ONNX has no torch.cdist, and all at once take much memory."""
+    if by_landmark:
+        return torch.stack([(points - landmark).abs().sum(1) for landmark in landmarks.unbind(0)], 1)
+    distances = torch.zeros(points.shape[0], landmarks.shape[0], dtype=points.dtype, device=points.device)
+    for j, column in enumerate(landmarks.unbind(1)):
+        distances = distances + (points[:, j, None] - column).abs()
+    return distances
 
 
 class AveragedScores(nn.Module):

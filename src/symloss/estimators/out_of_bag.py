@@ -18,11 +18,18 @@ _TREES = {"random": 75, "best": 50}  # how many of each kind
 _LEAF = 20  # large leaves: the scores must not follow wrong labels
 _INSIDE = 1 - np.exp(-1)  # the share of points in the bag of a tree, as in a bootstrap
 _MOST_REPETITIONS = 1000  # as many as tell in what share of the bags a point is
-_LARGE = 1e38
+_LARGE = 1e37  # float32 reaches from 1e-38 to 3e38
+_FAR = 1e4  # a mean so many times as large as the reach of a feature leaves float32 three digits
 
 
 class OutOfBag(NamedTuple):
-    """The mean score of each point by trees that were grown without it, and the share of each feature in the splits."""
+    """The mean score of each point by trees that were grown without it, and the share of each feature in the splits.
+
+    Examples
+    --------
+    >>> OutOfBag(scores=np.array([-0.5, 0.5]), importance=np.array([1.0])).importance
+    array([1.])
+    """
 
     scores: Array
     importance: Array
@@ -76,8 +83,11 @@ def out_of_bag(data: TrainingData, splits: str, seed: int) -> OutOfBag:
 
 
 def _in_float32(X: Any) -> Any:
-    """Return the features as trees take them; columns with larger values than float32 has are divided."""
+    """Return the features as trees take them; columns whose values float32 could not tell apart are standardized."""
     if hasattr(X, "tocsr"):
         return X.astype(np.float32)
-    largest = np.nanmax(np.abs(X), axis=0, initial=0.0)
-    return (X / np.where(largest > _LARGE, largest, 1.0)).astype(np.float32)
+    low, high = np.fmin.reduce(X, 0, initial=np.inf), np.fmax.reduce(X, 0, initial=-np.inf)  # missing values aside
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle, reach = low / 2 + high / 2, high / 2 - low / 2
+        loses = (reach > 0) & ((np.abs(middle) > _FAR * reach) | (reach < 1 / _LARGE) | (reach > _LARGE))
+    return ((X - np.where(loses, middle, 0.0)) / np.where(loses, reach, 1.0)).astype(np.float32)

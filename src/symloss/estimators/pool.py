@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 
 from symloss.estimators.candidates import ALL_AT_ONCE, is_own, prunes
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.credibility import LANDMARKS
 
 _VERY_MANY = 50_000
 # The best on many points are often not so on few.
@@ -65,6 +66,7 @@ def default_candidates(
     common: dict[str, Any] = {"threshold": 0.0, "random_state": random_state}
     many = X.shape[0] > ALL_AT_ONCE
     trees = 100 if many else 60
+    landmarks: dict[str, Any] = {"n_landmarks": LANDMARKS["relevance_process"]}
     pool: list[tuple[str, Any]] = [
         *(
             (f"trees, leaves of {leaf}", kind(model="trees", n_estimators=trees, min_samples_leaf=leaf, **common))
@@ -77,13 +79,13 @@ def default_candidates(
         ("boosting, 60 small trees", _boosting(0.03, 60, leaves=6, points_of_a_leaf=40, seed=random_state)),
         ("boosting, 60 trees", _boosting(0.15, 60, leaves=16, points_of_a_leaf=20, seed=random_state)),
         ("Gaussian process", kind("squared", "gaussian_process", **common)),
-        ("relevance process", kind("squared", "relevance_process", n_landmarks=150, **common)),
+        ("relevance process", kind("squared", "relevance_process", **landmarks, **common)),
         (
             "random forest, 40% pruned",
             kind(model="trees", splits="best", prune=0.4, n_estimators=trees, **common),
         ),
         ("cells, 20% pruned", kind(model="cells", prune=0.2, n_estimators=150, **common)),
-        ("relevance process, 20% pruned", kind("squared", "relevance_process", prune=0.2, n_landmarks=150, **common)),
+        ("relevance process, 20% pruned", kind("squared", "relevance_process", prune=0.2, **landmarks, **common)),
         ("linear, 40% pruned", kind("logistic", prune=0.4, **common)),
         # Fewer and cleaner labels allow faster steps and smaller leaves than those of the same names with all labels.
         *(

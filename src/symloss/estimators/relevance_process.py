@@ -25,7 +25,7 @@ from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
-_LEAST = 1e-3  # the relevance of a feature that no tree splits at, in means of the relevance
+_LEAST = 1e-3  # the relevance of a feature that no tree splits at; if all trees split, the mean relevance is 1
 
 
 class RelevanceProcessScores(NamedTuple):
@@ -61,7 +61,9 @@ def fit_relevance_process(
     start: RelevanceProcessScores | None = None,
     importance: Array | None = None,
 ) -> tuple[RelevanceProcessScores, Callable[[], Array]]:
-    """Fit labels +1 and -1; return the model, and what gives the score of each point by a model without this label.
+    """Fit labels +1 and -1; return the model, and a function that returns the points' scores by models without each.
+
+    Such a score does not depend on the label of its point, except that the relevance of features is found with all.
 
     Parameters
     ----------
@@ -89,7 +91,9 @@ def fit_relevance_process(
         if importance is None:
             importance = out_of_bag(data, "best", seed).importance
         mean, scale = Standardization.fit(X, weight)
-        standard = Standardization(mean, scale / (importance * len(importance) + _LEAST))
+        with np.errstate(over="ignore"):
+            scale = np.minimum(scale / (importance * len(importance) + _LEAST), np.finfo(np.float64).max)
+        standard = Standardization(mean, scale)
         landmarks, length = standard.transform(draw_landmarks(X, weight, n_landmarks, generator)), None
     else:
         standard, length, landmarks, _ = start

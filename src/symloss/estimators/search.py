@@ -25,7 +25,8 @@ _OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
 _SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
 _GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
 _KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
-_MOST_FOLDS, _LEAST_SHARE = 10, 0.7  # fits to so many folds are kept, at most, and to this share of the points
+# Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.
+_MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 _SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
@@ -246,6 +247,7 @@ class Search:
                 *labels,
                 self._temperature,
             )
+        self.on_folds = {c: fits for c, fits in self.on_folds.items() if self.weights[c] > 0}
 
     def _learn(self, c: int, mean: float, size: int) -> None:
         """Keep the mean score of a candidate on a part, and how fast it has grown with the logarithm of the points."""

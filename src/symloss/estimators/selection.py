@@ -76,9 +76,8 @@ class Member(NamedTuple):
         return f"Member({self.name!r}, weight={self.weight:.3f})"
 
     def scores(self, X: Any) -> Array:
-        """Return the standardized scores of the rows of X, which all members have on the same scale."""
-        found = [raw_scores(fit, X) for fit in self.fits]
-        return np.asarray((np.sum(found, 0) / len(found) - self.mean) / self.scale)
+        """Return the mean, over the fits, of the standardized scores of the rows of X."""
+        return np.asarray(np.mean([(raw_scores(fit, X) - self.mean) / self.scale for fit in self.fits], 0))
 
     @property
     def fits(self) -> list[Any]:
@@ -194,7 +193,7 @@ class _ClassifierCV(BinaryClassifier):
         others = [member.name for member in self.members_ if not _has_module(member.estimator)]
         if others:
             raise ValueError(
-                f"to_module() needs members that are linear, kernel, Gaussian process or network models, got "
+                f"to_module() needs members that are linear, kernel, process or network models, got "
                 f"{', '.join(others)}: fit with candidates of these models only"
             )
         fits = [(fit.to_module(), m.weight / len(m.fits), m.mean, m.scale) for m in self.members_ for fit in m.fits]
