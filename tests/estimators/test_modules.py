@@ -15,6 +15,7 @@ MODELS = {
     "linear": {"model": "linear"},
     "kernel": {"model": "kernel", "n_landmarks": 60, "alpha": 1e-4, "loss": "logistic"},
     "gaussian_process": {"model": "gaussian_process", "n_landmarks": 60, "loss": "squared"},
+    "cells": {"model": "cells", "n_estimators": 11, "n_cells": 32},
     "relevance_process": {"model": "relevance_process", "n_landmarks": 60, "loss": "squared"},
     "relevance_process, few landmarks": {"model": "relevance_process", "n_landmarks": 3, "loss": "squared"},
     "mlp": {"model": "mlp", "n_seeds": 3, "hidden_units": 20, "epochs": 3},

@@ -129,7 +129,9 @@ def test_onnx_of_the_whole(frame, rates):
         ("boosting", HistGradientBoostingClassifier(max_iter=10, early_stopping=False, random_state=0)),
         ("linear", sl.AUCClassifier()),
         ("kernel", sl.AUCClassifier("logistic", "kernel", alpha=1e-3)),
-    ][: 3 if rates else 5]
+        ("relevance", sl.AUCClassifier("squared", "relevance_process", n_landmarks=20)),
+        ("cells", sl.AUCClassifier(model="cells", n_estimators=7, prune=0.2, random_state=0)),
+    ][: 3 if rates else 7]
     names = {"age": "features", "plan": "val_0, größe"}
     wide = np.where(np.arange(160) % 3 == 0, 0.1, 1e9 + np.arange(160))  # float32 does not tell these apart
     data = frame.drop(columns=["churn", "unit"]).assign(wide=wide).rename(columns=names)

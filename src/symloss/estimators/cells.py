@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
 from symloss.estimators.forest import balanced_weight, needs_average_label
+from symloss.estimators.modules import CellMeans
 from symloss.estimators.standardization import Standardization, blocks
 from symloss.threads import one_thread
 
@@ -172,6 +174,11 @@ def _fit(data: TrainingData, _: PenalizedRisk, seed: int, start: CellScores | No
     return fit_cells(*data, **parameters, seed=seed, start=start)
 
 
+def _to_module(scorer: CellScores, threshold: float) -> nn.Module:
+    arrays = scorer.features, scorer.sizes, scorer.centers, scorer.values
+    return CellMeans(scorer.standard, (_FARTHEST, _STEPS), *arrays, threshold)
+
+
 CELLS = Family(
     description="Mean labels of cells: points that have the same nearest one of some points that are drawn, by "
     'features that are drawn, in many partitions. Their loss is ``"unhinged"`` or ``"squared"``, as that of trees.',
@@ -180,6 +187,7 @@ CELLS = Family(
     stored_as="cells",
     parameters={"n_estimators": check_count, "n_cells": check_count},
     check_objective=needs_average_label("cells", "cell"),
+    to_module=_to_module,
     threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
     is_stable=True,
 )

@@ -140,7 +140,7 @@ class _Classifier(BinaryClassifier):
         """Return a float32 copy whose ``forward(X)`` is ``decision_function``, as a torch module to export or to serve.
 
         The module replaces missing values, standardizes the features, averages the networks of all seeds and subtracts
-        the threshold. Trees and cells cannot be turned into a module. If X was an encoded data frame, the module
+        the threshold. Trees and boosting cannot be turned into a module. If X was an encoded data frame, the module
         takes the features that ``encoding_.transform(X).values`` returns.
         """
         check_is_fitted(self, "threshold_")

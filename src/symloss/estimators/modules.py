@@ -2,6 +2,7 @@
 
 from typing import Any  # annotations are not postponed in this file: torch.jit.script reads those of the classes
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -179,6 +180,81 @@ def _city_block_distances(points: Tensor, landmarks: Tensor, by_landmark: bool) 
     for j, column in enumerate(landmarks.unbind(1)):
         distances = distances + (points[:, j, None] - column).abs()
     return distances
+
+
+class CellMeans(nn.Module):
+    """The mean, over partitions, of the values of the cells that a point is in, less a threshold.
+
+    Places are whole numbers in float64, so that the nearest center is the one that ``CellScores`` finds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standard, centers = Standardization(np.zeros(1), np.ones(1)), np.array([[-1024.0], [1024.0]])
+    >>> cells = np.zeros((1, 1)), np.array([2.0]), centers, np.array([-0.5, 0.5])
+    >>> CellMeans(standard, (8.0, 1024.0), *cells, threshold=0.0)(torch.tensor([[2.0], [-3.0]]))
+    tensor([ 0.5000, -0.5000])
+    """
+
+    mean: Tensor
+    scale: Tensor
+    features: Tensor
+    centers: Tensor
+    halves: Tensor
+    values: Tensor
+
+    def __init__(
+        self,
+        standard: Standardization,
+        grid: tuple[float, float],
+        features: Array,
+        sizes: Array,
+        centers: Array,
+        values: Array,
+        threshold: float,
+    ) -> None:
+        super().__init__()
+        self.farthest, self.steps = grid
+        self.threshold, self.count, self.width = threshold, len(sizes), features.shape[1]
+        order = np.argsort(sizes, kind="stable")  # partitions of the same size are scored together
+        self.parts = _equal_runs(sizes[order].astype(int).tolist())
+        ends = np.cumsum(sizes).astype(int)
+        cells = np.concatenate([np.arange(ends[k] - int(sizes[k]), ends[k]) for k in order])
+        features, centers, values = features[order], centers[cells], values[cells]
+        self.register_buffer("mean", torch.tensor(standard.mean, dtype=torch.float64))
+        self.register_buffer("scale", torch.tensor(standard.scale, dtype=torch.float64))
+        self.register_buffer("features", torch.tensor(features).long())
+        self.register_buffer("centers", torch.tensor(centers))
+        self.register_buffer("halves", torch.tensor((centers**2).sum(1) / 2))
+        self.register_buffer("values", torch.tensor(values))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (n,) of the points (n, d)."""
+        _check_width(X, self.mean.shape[0])
+        standardized = (X.double() - self.mean) / self.scale
+        places = (standardized.clamp(-self.farthest, self.farthest) * self.steps).round()
+        total = torch.zeros_like(places[:, 0])
+        partition, cell = 0, 0
+        for count, size in self.parts:
+            features = self.features[partition : partition + count].flatten()
+            points = places[:, features].view(-1, count, self.width).transpose(0, 1)
+            end = cell + count * size
+            centers = self.centers[cell:end].view(count, size, self.width)
+            nearest = (points @ centers.transpose(1, 2) - self.halves[cell:end].view(count, 1, size)).argmax(2)
+            total = total + self.values[cell:end].view(count, size).gather(1, nearest).sum(0)
+            partition, cell = partition + count, end
+        return (total / self.count).float() - self.threshold
+
+
+def _equal_runs(sizes: list[int]) -> list[tuple[int, int]]:
+    """Return how many partitions of each size stand one after the other, at most eight: more take much memory."""
+    runs: list[tuple[int, int]] = []
+    for size in sizes:
+        if runs and runs[-1][1] == size and runs[-1][0] < 8:
+            runs[-1] = (runs[-1][0] + 1, size)
+        else:
+            runs.append((1, size))
+    return runs
 
 
 class AveragedScores(nn.Module):

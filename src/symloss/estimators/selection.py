@@ -193,7 +193,7 @@ class _ClassifierCV(BinaryClassifier):
         others = [member.name for member in self.members_ if not _has_module(member.estimator)]
         if others:
             raise ValueError(
-                f"to_module() needs members that are linear, kernel, process or network models, got "
+                f"to_module() needs members that are linear, kernel, process, cell or network models, got "
                 f"{', '.join(others)}: fit with candidates of these models only"
             )
         fits = [(fit.to_module(), m.weight / len(m.fits), m.mean, m.scale) for m in self.members_ for fit in m.fits]
