@@ -2,12 +2,12 @@
 The AUC under noise: symloss and other methods
 ==============================================
 
-The figure shows the AUC on clean labels after learning from labels at three noise rates, as the mean over the 45 data
-sets of the benchmark on which the pool of symloss is not chosen. Bars are two standard errors of this mean over the
-draws of each data set. There are up to 1,000 training points per corrupted class. The numbers are from the committed
-benchmark (benchmarks/results/noisy_labels.csv). Logistic regression, LightGBM and the perceptron minimize cross-
-entropy. cleanlab is its ``CleanLearning`` around a random forest with leaves of 20 points, the better one of its two
-at high noise. This is the figure of the README.
+The figure shows the AUC on clean labels after learning from labels at three noise rates, as the mean over the 69 data
+sets of the benchmark on which the pool of symloss is not chosen. Bars are two standard errors of the difference to
+symloss over these data sets. There are up to 1,000 training points per corrupted class. The numbers are from the
+committed benchmark (benchmarks/results/noisy_labels.csv). Logistic regression, LightGBM and the perceptron minimize
+cross-entropy. cleanlab is its ``CleanLearning`` around a random forest with leaves of 20 points, the better one of its
+two at high noise. This is the figure of the README.
 """
 
 import csv
@@ -19,8 +19,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 NOISES = ["1/0", "0.8/0.3", "0.65/0.45"]
+OURS = "AUCClassifierCV"
 METHODS = {
-    "AUCClassifierCV": ("symloss, AUCClassifierCV", "#C40F2E", 3),
+    OURS: ("symloss, AUCClassifierCV", "#C40F2E", 3),
     "random forest leaf 20": ("random forest, leaves of 20", "#6E6E6E", 1.8),
     "extra trees leaf 20": ("extra trees, leaves of 20", "#9C6B30", 1.8),
     "cleanlab random forest leaf 20": ("cleanlab, random forest", "#E07B00", 1.8),
@@ -36,10 +37,11 @@ with (Path(sys.argv[0]).resolve().parents[1] / "benchmarks/results/noisy_labels.
             aucs[row["method"], row["noise"]][row["dataset"]].append(float(row["auc"]))
 
 
-def mean_and_error(by_dataset):
-    """Return the mean over data sets and its standard error, where the draws are random and the data sets are fixed."""
-    variances = [np.var(draws, ddof=1) / len(draws) for draws in by_dataset.values()]
-    return np.mean([np.mean(draws) for draws in by_dataset.values()]), np.sqrt(np.sum(variances)) / len(variances)
+def mean_and_error(method, noise):
+    """Return the mean over data sets, and the standard error of its difference to symloss."""
+    own, ours = ({name: np.mean(draws) for name, draws in aucs[of, noise].items()} for of in (method, OURS))
+    differences = [own[name] - ours[name] for name in own]
+    return np.mean(list(own.values())), np.std(differences, ddof=1) / np.sqrt(len(differences))
 
 
 # %%
@@ -48,7 +50,7 @@ def mean_and_error(by_dataset):
 plt.rcParams["svg.hashsalt"] = "symloss"
 figure, panel = plt.subplots(figsize=(7, 4), layout="constrained", facecolor="white")
 height = 100.0
-found = {method: [mean_and_error(aucs[method, noise]) for noise in NOISES] for method in METHODS}
+found = {method: [mean_and_error(method, noise) for noise in NOISES] for method in METHODS}
 order = sorted(found, key=lambda method: -found[method][-1][0])  # from the best to the worst at high noise
 for place, method in enumerate(order):
     label, color, width = METHODS[method]

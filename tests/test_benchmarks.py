@@ -247,18 +247,19 @@ def test_only_draws_that_all_methods_have_are_compared():
 
 
 def test_pages_say_what_is_missing_and_which_group_is_which(tmp_path):
+    n = len(datasets.REPORTED_ON)
     rows = made_up(half=datasets.REPORTED_ON) + made_up(half=datasets.CHOSEN_ON)
     complete = comparison.Results(rows, METHODS, 2)
     part = comparison.Results(rows[1:], METHODS, 2)
-    assert "ahead on 23 of 45 data sets" in " ".join(tables.headline(complete).split())
-    assert "(0.65, 0.45) (89 of 90 draws). The AUC of" in " ".join(tables.headline(part).split())
+    assert f"ahead on {(n + 1) // 2} of {n} data sets" in " ".join(tables.headline(complete).split())
+    assert f"(0.65, 0.45) ({2 * n - 1} of {2 * n} draws). The AUC of" in " ".join(tables.headline(part).split())
     few = comparison.Results([row for row in rows if row.dataset != datasets.REPORTED_ON[0]], METHODS, 2)
-    assert tables.headline(few) == "The benchmark is not complete: 88 of 90 draws.\n"
+    assert tables.headline(few) == f"The benchmark is not complete: {2 * n - 2} of {2 * n} draws.\n"
     page = tables.overview(complete)
     reported, chosen = page.split("## The data sets that the pool is chosen on")
     assert reported.count("### (π, π′) = (0.65, 0.45), size 1,000") == chosen.count("### (π, π′)") == 1
     assert "not complete" not in page.lower()
-    assert "Not complete: 89 of 90 draws." in tables.overview(part)
+    assert f"Not complete: {2 * n - 1} of {2 * n} draws." in tables.overview(part)
     assert f"| AUC | {' | '.join(datasets.REPORTED_ON)} |" in tables.by_dataset(complete)
     assert "There are no results yet." in tables.overview(comparison.Results([], METHODS, 2))
     figure.draw_figure(complete, tmp_path / "figure.svg")

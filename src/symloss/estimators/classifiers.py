@@ -176,6 +176,8 @@ class _Classifier(BinaryClassifier):
         if known is not None:
             if start is None and isinstance(self.model, str) and self.n_landmarks == LANDMARKS.get(self.model):
                 start = known.processes.get(self.model)  # its length need not be found again
+                if start is not None and self.prune == 0:
+                    return start  # it was fitted to these points
             data = credible(data, known.scores, self.prune)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)

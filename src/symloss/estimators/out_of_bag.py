@@ -56,7 +56,7 @@ def out_of_bag(data: TrainingData, splits: str, seed: int) -> OutOfBag:
     --------
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> found = out_of_bag(TrainingData(X, X[:, 0] > 0, np.ones(200)), "best", seed=0)
-    >>> bool(found.importance[0] > 0.9), bool(np.mean((found.scores > 0) == (X[:, 0] > 0)) > 0.9)
+    >>> bool(found.importance[0] > 0.7), bool(np.mean((found.scores > 0) == (X[:, 0] > 0)) > 0.9)
     (True, True)
     """
     X, kind, trees = _in_float32(data.X), _KINDS[splits], _TREES[splits]
