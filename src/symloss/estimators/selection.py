@@ -283,7 +283,7 @@ class _ClassifierCV(BinaryClassifier):
     def _fit_best(self, best: Candidates, data: TrainingData, more_trees: bool) -> list[Any]:
         """Return the best candidates, fitted to all points."""
         best = [(name, with_more_trees(estimator) if more_trees else estimator) for name, estimator in best]
-        together = groups([estimator for _, estimator in best])
+        together = sorted(groups([estimator for _, estimator in best]), key=len, reverse=True)  # the longest first
         names = [[best[k][0] for k in group] for group in together]
         tasks = [([best[k][1] for k in group], *data.used()) for group in together]
         found = self._run("Fitting the best", fit_together, names, tasks, 0, len(best))
