@@ -163,3 +163,13 @@ def test_probabilities_let_other_tools_use_the_estimators(drawn):
     chosen = BERClassifierCV(POOL[:1], random_state=0).fit(X[rows], y[rows])
     assert (chosen.classes_[chosen.predict_proba(X).argmax(1)] == chosen.predict(X)).all()
     assert sl.metrics.auc(chosen.predict_proba(X)[:, 1], y == "yes") > 0.7
+
+
+@pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
+def test_scores_that_are_not_finite_have_no_probability(score):
+    with pytest.raises(ValueError, match="probabilities need finite scores"):
+        Calibration(0.0, 0.5).probabilities(np.array([0.0, score]))
+
+
+def test_scores_of_any_size_have_a_probability():
+    np.testing.assert_array_equal(Calibration(2.0, 0.5).probabilities(np.array([-1.5e308, 1.5e308])), [0.0, 1.0])

@@ -50,7 +50,10 @@ class Calibration(NamedTuple):
 
     def probabilities(self, scores: Array) -> Array:
         """Return the probability of the positive label at each score."""
-        return np.asarray(expit(self.slope * scores + self.intercept))
+        if not np.isfinite(scores).all():
+            raise ValueError("probabilities need finite scores, got infinite ones or NaN: the model may be damaged")
+        with np.errstate(over="ignore"):  # beyond the largest number, a probability is 0 or 1
+            return np.asarray(expit(self.slope * scores + self.intercept))
 
 
 def clean_probabilities(observed: Array, share: float, pi: float, pi_prime: float) -> Array:
