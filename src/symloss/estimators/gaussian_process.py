@@ -47,14 +47,28 @@ class GaussianProcessScores(NamedTuple):
     landmarks: Array
     dual: Array
 
-    @one_thread()
     def scores(self, X: Array) -> Array:
         """Return one score per row of X, which does not depend on the other rows."""
-        parts = [rows_times_vector(self._kernel(X[rows]), self.dual) for rows in blocks(len(X), len(self.landmarks))]
-        return np.concatenate(parts)
+        return process_scores(X, *self, "euclidean")
 
-    def _kernel(self, X: Array) -> Array:
-        return np.asarray(np.exp(-cdist(self.standard.transform(X), self.landmarks) / self.length))
+
+@one_thread()
+def process_scores(
+    X: Array, standard: Standardization, length: float, landmarks: Array, dual: Array, metric: Metric
+) -> Array:
+    """Return the scores sum_k dual_k exp(-distance to landmark_k / length) of the rows of X.
+
+    Examples
+    --------
+    >>> standard = Standardization(np.zeros(1), np.ones(1))
+    >>> process_scores(np.array([[0.0]]), standard, 1.0, np.zeros((1, 1)), np.array([2.0]), "cityblock")
+    array([2.])
+    """
+    parts = [
+        rows_times_vector(np.exp(-cdist(standard.transform(X[rows]), landmarks, metric) / length), dual)
+        for rows in blocks(len(X), len(landmarks))
+    ]
+    return np.concatenate(parts)
 
 
 class Process(NamedTuple):

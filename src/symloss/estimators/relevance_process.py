@@ -1,7 +1,7 @@
 """The family of processes in which relevant features count more: a feature counts as much as trees split at it.
 
 The kernel is exp(-sum_j relevance_j |x_j - z_j| / length) of standardized features: a product of a kernel per feature.
-So a function of one feature, or of a few, is learned from few points, and features that tell nothing do not blur it.
+So a function of one feature, or of a few, is learned from few points, and features that tell nothing blur it less.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from torch import nn
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.family import Family, PenalizedRisk, check_count
-from symloss.estimators.gaussian_process import check_squared, fit_process
+from symloss.estimators.gaussian_process import check_squared, fit_process, process_scores
 from symloss.estimators.kernel import draw_landmarks
 from symloss.estimators.modules import LaplaceKernels, StandardizedNetworks
 from symloss.estimators.out_of_bag import out_of_bag
-from symloss.estimators.row_products import rows_times_vector
-from symloss.estimators.standardization import Standardization, blocks
-from symloss.threads import one_thread
+from symloss.estimators.standardization import Standardization
 
 Array = NDArray[np.float64]
 _LEAST = 1e-3  # the relevance of a feature that no tree splits at; if all trees split, the mean relevance is 1
@@ -43,14 +40,9 @@ class RelevanceProcessScores(NamedTuple):
     landmarks: Array
     dual: Array
 
-    @one_thread()
     def scores(self, X: Array) -> Array:
         """Return one score per row of X, which does not depend on the other rows."""
-        parts = [rows_times_vector(self._kernel(X[rows]), self.dual) for rows in blocks(len(X), len(self.landmarks))]
-        return np.concatenate(parts)
-
-    def _kernel(self, X: Array) -> Array:
-        return np.asarray(np.exp(-cdist(self.standard.transform(X), self.landmarks, "cityblock") / self.length))
+        return process_scores(X, *self, "cityblock")
 
 
 def fit_relevance_process(
