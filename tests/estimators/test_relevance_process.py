@@ -132,7 +132,7 @@ def test_another_loss_is_refused():
 @pytest.mark.parametrize(
     "change",
     [{"length": 0.0}, {"length": -1.0}, {"dual": np.zeros(3)}, {"landmarks": np.zeros((10, 2))}],
-    ids=str,
+    ids=["length of 0", "length below 0", "dual", "landmarks"],
 )
 def test_a_process_whose_parts_do_not_fit_together_is_not_loaded(noisy, change):
     model, _ = fit_relevance_process(noisy, n_landmarks=10, seed=0)
