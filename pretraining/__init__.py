@@ -1,0 +1,1 @@
+"""Pre-training of a learner of noisy tables: synthetic tables, a network, and a loop that trains it on them."""
