@@ -21,7 +21,7 @@ import torch
 import xgboost
 
 import symloss as sl
-from symloss.files import whole_file, write_whole
+from symloss.files import whole_file
 
 BUILT_IN = "built-in"
 OBJECTIVES = [("ber", "sigmoid"), ("ber", "barrier_hinge"), ("ber", "logistic"), ("auc", "sigmoid"),
@@ -123,7 +123,7 @@ def main():
         names = ["threads", "library", "risk", "loss", "seconds", "ratio"]
         with whole_file(arguments.out / "boosting.csv") as path, path.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([names, *rows])
-        write_whole(arguments.out / "boosting.md", table)
+        (arguments.out / "boosting.md").write_text(table)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri
 
 from symloss import metrics
 from symloss.audit import Noise, estimate_noise
-from symloss.files import write_whole
 
 # The distance between the means of two normal classes, (pi, pi'), the sizes of the corrupted classes, and the standard
 # deviation of the logarithms of the weights.
@@ -248,7 +247,7 @@ def main() -> None:
         f"{rates}:\n\n{noise(runs)}\n"
     )
     if arguments.out:
-        write_whole(arguments.out / "interval_coverage.md", page)
+        (arguments.out / "interval_coverage.md").write_text(page)
 
 
 if __name__ == "__main__":

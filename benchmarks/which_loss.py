@@ -19,7 +19,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import symloss as sl
-from symloss.files import write_whole
 
 FLIPS = (0.0, 0.2, 0.3, 0.4)
 CRITERIA = {
@@ -117,7 +116,7 @@ def main():
     text = "\n".join(parts)
     print(text)
     if options.out:
-        write_whole(options.out / "which_loss.md", text)
+        (options.out / "which_loss.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+
 from pretraining.measure import area, draw
 from pretraining.network import LEVELS, PLACE, Network, Shape
 from pretraining.prior import draw_shape, draw_table
