@@ -39,6 +39,7 @@ def main() -> None:
     log = options.resume / "curve.csv"
     log.parent.mkdir(parents=True, exist_ok=True)
     if device == "cuda":
+        torch._dynamo.config.recompile_limit = 64
         for layer in (*trainer.network.cell_layers, *trainer.network.row_layers):
             layer.compile(dynamic=True)
     source = batches(0, trainer.step, options.cells, options.processes)
@@ -48,7 +49,7 @@ def main() -> None:
     if options.decay:
         train(trainer, source, options.decay, log, falling=True)
         weights = trainer.network.state_dict()
-    torch.save(weights, options.weights)
+    torch.save({name: value.half() for name, value in weights.items()}, options.weights)
 
 
 if __name__ == "__main__":

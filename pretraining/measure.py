@@ -1,10 +1,11 @@
-"""Measure weights on real tables with drawn noise: ``python -m pretraining.measure TABLES WEIGHTS``.
+"""Measure weights on real tables with drawn noise: ``python -m pretraining.measure TABLES WEIGHTS ...``.
 
 TABLES is a folder of files ``NAME.npz`` with `X` (rows, features) and `y` (0 or 1), as ``benchmarks/tables.py`` writes
 them. Each table is given wrong labels in three ways, and the network answers for clean rows that it has not seen.
 """
 
 import argparse
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -118,14 +119,24 @@ def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m pretraining.measure", description=__doc__.splitlines()[0])
     parser.add_argument("tables", type=Path, help="folder of NAME.npz with X and y")
-    parser.add_argument("weights", type=Path, help="as `python -m pretraining` writes them")
+    parser.add_argument("weights", type=Path, nargs="+", help="as `python -m pretraining` writes them")
     parser.add_argument("--size", type=int, default=1000, help="rows of either given label, where there are enough")
     parser.add_argument("--views", type=int, default=4, help="orders of columns and signs of the label")
+    parser.add_argument("--out", type=Path, help="a CSV file of all tables")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = Network().to(device)
-    network.load_state_dict(torch.load(options.weights, map_location=device, weights_only=True))
-    print(summary(measure(network.eval(), options.tables, device, options.size, options.views)))
+    network = Network().to(device).eval()
+    every = []
+    for weights in options.weights:
+        network.load_state_dict(torch.load(weights, map_location=device, weights_only=True))
+        rows = measure(network, options.tables, device, options.size, options.views)
+        print(f"{weights}\n{summary(rows)}", flush=True)
+        every += [{"weights": weights.stem, **row} for row in rows]
+    if options.out:
+        with options.out.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(every[0]))
+            writer.writeheader()
+            writer.writerows(every)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """A network that reads a table with noisy labels and answers for new rows, given labels and their noise.
 
-A row is a few tokens: one for every pair of columns, and two for the row itself, which also hold its label. Layers over
-cells let the tokens of a row see each other, then let each column see a summary of itself over the training rows: a few
-learned questions are asked of the column, and its cells read the answers. Layers over rows follow, in which every row
-attends to all training rows. New rows only read: what they read is the `Memory` of the training rows, so that any
-number of new rows can be scored against it later.
+A row is a few tokens: one for every pair of columns, and two for the row itself, which also hold its label. A layer over
+cells lets the tokens of a row see each other, then lets each column see a summary of itself over the training rows: a
+few learned questions are asked of the column, and its cells read the answers. A layer over rows, after each of them,
+lets the row's own tokens attend to those of all training rows. New rows only read: what they read is the `Memory` of
+the training rows, so that any number of new rows can be scored against it later.
 """
 
 import math
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 PLACE = 32  # length of the random vectors that tell columns apart
+RATES = (1, 2, 4, 8, 16)  # of the waves over ranks that tell near values apart
+VALUES = 3 + 2 * len(RATES)  # numbers that stand for a value
 ROW_TOKENS = 2
 LEVELS = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 
@@ -27,7 +29,7 @@ class Shape:
     width: int = 128
     heads: int = 4
     cell_layers: int = 5
-    row_layers: int = 4
+    row_layers: int = 6  # one after each layer over cells, then the rest
     questions: int = 48  # that a column is asked
     pair: int = 2  # columns in a token
 
@@ -51,14 +53,16 @@ class Scaling(NamedTuple):
         return cls(mean, deviation, ordered, count)
 
     def apply(self, columns: Tensor) -> Tensor:
-        """Give every value as its distance from the mean, its rank among training rows, and whether it is missing."""
+        """Give every value as `VALUES` numbers: distance from the mean, rank in training rows, missing or not, waves."""
         missing = columns.isnan()
         z = ((columns - self.mean[:, None]) / self.deviation[:, None]).nan_to_num()
         z = z / (1 + (z / 6) ** 2).sqrt()
         wanted = columns.nan_to_num().transpose(1, 2).contiguous()
         below, upto = (torch.searchsorted(self.ordered, wanted, side=side) for side in ("left", "right"))
-        rank = ((below + upto) / self.count[:, :, None] - 1).transpose(1, 2).clamp(-1, 1)
-        return torch.stack([z, rank.masked_fill(missing, 0), missing.to(z.dtype)], 3)
+        rank = ((below + upto) / self.count[:, :, None] - 1).transpose(1, 2).clamp(-1, 1).masked_fill(missing, 0)
+        angle = rank[..., None] * (math.pi / 2 * torch.tensor(RATES, device=rank.device))
+        known = torch.stack([z, rank, missing.to(z.dtype)], 3)
+        return torch.cat([known, angle.sin(), angle.cos().masked_fill(missing[..., None], 0)], 3)
 
 
 class Norm(nn.Module):
@@ -101,9 +105,9 @@ class Attention(nn.Module):
 class Perceptron(nn.Module):
     """Two layers on each token; they add nothing before training."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
-        self.up, self.down = nn.Linear(width, 2 * width, bias=False), nn.Linear(2 * width, width, bias=False)
+        self.up, self.down = nn.Linear(width, hidden, bias=False), nn.Linear(hidden, width, bias=False)
         nn.init.zeros_(self.down.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -120,7 +124,7 @@ class CellLayer(nn.Module):
         self.across, self.ask, self.read = (Attention(shape.width, shape.heads) for _ in range(3))
         nn.init.normal_(self.ask.out.weight, std=shape.width**-0.5)
         self.questions = nn.Parameter(torch.randn(shape.questions, shape.width) * 0.5)
-        self.perceptron = Perceptron(shape.width)
+        self.perceptron = Perceptron(shape.width, 2 * shape.width)
 
     def forward(self, x: Tensor, training: int, answers: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Give the tokens, (tables, rows, tokens, width), and the answers of the first `training` rows."""
@@ -142,7 +146,7 @@ class RowLayer(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.norms = nn.ModuleList(Norm(width) for _ in range(2))
-        self.attention, self.perceptron = Attention(width, heads), Perceptron(width)
+        self.attention, self.perceptron = Attention(width, heads), Perceptron(width, width)
         self.heat = nn.Parameter(torch.zeros(heads))
 
     def forward(
@@ -173,17 +177,17 @@ class Network(nn.Module):
         super().__init__()
         self.shape = shape = shape or Shape()
         wide = ROW_TOKENS * shape.width
-        self.cell = nn.Linear(3 * shape.pair, shape.width)
+        self.cell = nn.Linear(VALUES * shape.pair, shape.width)
         self.place = nn.Linear(PLACE, shape.width, bias=False)
-        self.label, self.label_again, self.size = nn.Linear(1, wide), nn.Linear(1, wide), nn.Linear(1, wide, bias=False)
-        self.unknown = nn.Parameter(torch.zeros(2, wide))  # in place of a label
+        self.label, self.size = nn.Linear(1, wide), nn.Linear(1, wide, bias=False)
+        self.unknown = nn.Parameter(torch.zeros(wide))  # in place of a label
         self.cell_layers = nn.ModuleList(CellLayer(shape) for _ in range(shape.cell_layers))
         self.row_layers = nn.ModuleList(RowLayer(wide, 2 * shape.heads) for _ in range(shape.row_layers))
         self.norm = Norm(wide)
         self.new_label, self.given_label = (
             nn.Sequential(nn.Linear(wide, wide), nn.GELU(), nn.Linear(wide, 1)) for _ in range(2)
         )
-        self.noise = nn.Sequential(nn.Linear(2 * wide + 1, wide), nn.GELU(), nn.Linear(wide, len(LEVELS)))
+        self.noise = nn.Sequential(nn.Linear(2 * wide + 1, shape.width), nn.GELU(), nn.Linear(shape.width, len(LEVELS)))
 
     def forward(self, columns: Tensor, labels: Tensor, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Answer for tables whose first rows have `labels` of -1 and 1: logits of new rows, of given labels; noise.
@@ -210,32 +214,30 @@ class Network(nn.Module):
     def _rows(
         self, columns: Tensor, labels: Tensor | None, scaling: Scaling, place: Tensor, memory: Memory | None = None
     ) -> tuple[Tensor, Memory]:
-        x = self.cells(scaling.apply(columns), place)
-        tables, rows, _, width = x.shape
+        cells = self.cells(scaling.apply(columns), place)
+        tables, rows, _, width = cells.shape
         training = 0 if labels is None else labels.shape[1]
-        if labels is None:
-            first = again = x.new_empty(tables, 0, ROW_TOKENS * width)
-        else:
-            signs = labels[..., None].to(x.dtype)
-            first, again = self.label(signs).to(x.dtype), self.label_again(signs).to(x.dtype)
-        first, again = (
-            torch.cat([known, hidden.to(x.dtype).expand(tables, rows - training, -1)], 1)
-            for known, hidden in zip((first, again), self.unknown, strict=True)
-        )
-        x = torch.cat([x, first.unflatten(2, (ROW_TOKENS, width))], 2)
+        size = memory.size if memory else torch.tensor(math.log(training / 1000), device=cells.device)
+        known = cells.new_empty(tables, 0, ROW_TOKENS * width)
+        if labels is not None:
+            known = self.label(labels[..., None].to(cells.dtype)).to(cells.dtype)
+        unknown = self.unknown.to(cells.dtype).expand(tables, rows - training, -1)
+        own = torch.cat([known, unknown], 1) + self.size(size[None]).to(cells.dtype)
+        x = torch.cat([cells, own.unflatten(2, (ROW_TOKENS, width))], 2)
         answers, keys = [], []
-        for i, layer in enumerate(self.cell_layers):
-            x, kept = layer(x, training, memory.answers[i] if memory else None)
-            answers.append(kept)
-        size = memory.size if memory else torch.tensor(math.log(training / 1000), device=x.device)
-        h = x[:, :, -ROW_TOKENS:].flatten(2) + again + self.size(size[None]).to(x.dtype)
-        for i, layer in enumerate(self.row_layers):
-            h, kept_keys = layer(h, training, size, memory.keys[i] if memory else None)
+        for i, row_layer in enumerate(self.row_layers):
+            if i < len(self.cell_layers):
+                x, kept = self.cell_layers[i](x, training, memory.answers[i] if memory else None)
+                answers.append(kept)
+                own = x[:, :, -ROW_TOKENS:].flatten(2)
+            own, kept_keys = row_layer(own, training, size, memory.keys[i] if memory else None)
             keys.append(kept_keys)
-        return h, Memory(scaling, place, size, answers, keys)
+            if i + 1 < len(self.cell_layers):
+                x = torch.cat([x[:, :, :-ROW_TOKENS], own.unflatten(2, (ROW_TOKENS, width))], 2)
+        return own, Memory(scaling, place, size, answers, keys)
 
     def cells(self, values: Tensor, place: Tensor) -> Tensor:
-        """Turn scaled values, (tables, rows, features, 3), into tokens; `place` is (tables, tokens, 32)."""
+        """Turn scaled values, (tables, rows, features, VALUES), into tokens; `place` is (tables, tokens, 32)."""
         features, pair = values.shape[2], self.shape.pair
         short = -features % pair
         values = functional.pad(values, (0, 0, 0, short)).unflatten(2, (-1, pair)).flatten(3)

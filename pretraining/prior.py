@@ -266,6 +266,8 @@ def _score(rng: Rng, columns: Array, hidden: Array, groups: NDArray[np.int64] | 
         chosen = rng.random(groups.max() + 1) < rng.uniform(0.2, 0.8)
         if 0 < chosen.sum() < len(chosen):
             return (chosen[groups] + rng.normal(0, 0.05, len(groups))).astype(np.float32)[:, None]
+    if hidden is not columns and rng.random() < 0.1:  # one of the causes itself
+        return hidden[:, [rng.integers(0, hidden.shape[1])]]
     source = hidden if rng.random() < 0.2 else columns
     score = draw_function(rng, source)
     if rng.random() < 0.35:
@@ -411,11 +413,12 @@ def draw_noise(rng: Rng, columns: Array, margin: Array, clean: NDArray[np.bool_]
     if kind == "one class" and rng.random() < 0.3:
         positive, negative = negative, positive
     rate = np.where(clean, positive, negative)
+    even = rate * rng.uniform(0, 0.7) if rng.random() < 0.4 else 0 * rate  # wrong wherever they are
     if kind == "border":
-        rate = rate * _mean_one(np.exp(-np.abs(margin) * rng.uniform(0.5, 5)), clean)
+        rate = even + (rate - even) * _mean_one(np.exp(-np.abs(margin) * rng.uniform(0.5, 5)), clean)
     elif kind == "part":
         odds = np.exp(np.clip(draw_function(rng, columns)[:, 0], -3, 3) * rng.uniform(0.5, 4))
-        rate = rate * _mean_one(
+        rate = even + (rate - even) * _mean_one(
             odds if rng.random() < 0.5 else (odds > np.quantile(odds, rng.uniform(0.3, 0.95))) + 0.02, clean
         )
     elif kind == "people":

@@ -159,11 +159,17 @@ class Trainer:
 
 
 def train(trainer: Trainer, source: Batches, seconds: float, log: Path, falling: bool = False) -> None:
-    """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `log` now and then."""
+    """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `log` now and then.
+
+    Beside `log`, the average of the weights is kept every two minutes, to see what more training gives.
+    """
     start, before, history = time.monotonic(), trainer.seconds, []
     while (now := time.monotonic() - start) < seconds:
         history.append(trainer.learn([next(source), next(source)], 1 - now / seconds if falling else 1))
-        trainer.seconds = before + now
+        last, trainer.seconds = trainer.seconds, before + now
+        if last // 120 < trainer.seconds // 120 and not falling:
+            average = {name: value.half() for name, value in trainer.average.items()}
+            torch.save(average, log.with_name(f"after_{trainer.seconds:.0f}.pt"))
         if trainer.step % 50 == 0:
             first, second, third = torch.stack(history).mean(0).tolist()
             history.clear()
