@@ -14,19 +14,17 @@ NUMERICAL = -m "not gpu and not browser and not slow" tests/paper/convolutional 
 # NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 
-.PHONY: demo test test-slow test-fuzz attack test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
+.PHONY: demo test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis of a loss, two trainings, and the paper's experiments on two data sets (into demo/)"
 	@echo "make test   the tests        make test-slow        tests that take longer"
-	@echo "                             make test-fuzz        commands on damaged files, and odd command lines"
 	@echo "                             make test-processors  tests of numbers, rounded as on other processors"
 	@echo "                             make test-pages       tests that open pages in Chromium"
 	@echo "                             make test-clusters    tests that kill workers of Dask and Ray"
 	@echo "                             make test-latex       tests that compile tables with pdflatex"
 	@echo "                             make test-gpu         tests that need a CUDA device"
-	@echo "make attack attacks on the engine, files, command lines, sweeps, pages: a quarter of an hour"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
 	@echo "make dist   wheel and sdist, tested in a new environment without extras and with all of them"
@@ -58,24 +56,10 @@ demo: $(VENV)/.core
 	@echo "open demo/report.html"
 
 test: $(VENV)/.test
-	$(PYTEST) -m "not gpu and not cluster and not browser and not slow and not fuzz"
+	$(PYTEST) -m "not gpu and not cluster and not browser and not slow"
 
 test-slow: $(VENV)/.test
 	$(PYTEST) -m "slow and not gpu and not cluster and not browser"
-
-test-fuzz: $(VENV)/.test
-	$(PYTEST) -m fuzz
-
-# Each prints its cases and faults, and the number of a case repeats it. The page docs/reliability.md has their counts.
-attack: $(VENV)/.test
-	$(BIN)/python -m attacks.files --cases 3000
-	$(BIN)/python -m attacks.command_lines --cases 1500
-	$(BIN)/python -m attacks.full_disk --cases 300
-	$(BIN)/python -m attacks.pages --cases 200
-	$(BIN)/python -m attacks.kills --cases 60
-	SYMLOSS_FUZZ=2000 $(BIN)/python -m pytest -q -s tests/estimators/test_damaged_folders.py
-	SYMLOSS_KILLS=200 $(BIN)/python -m pytest -q -s tests/estimators/test_killed_saves.py
-	$(BIN)/python -m attacks.engine --cases 8000
 
 # Each of the first three lines makes PyTorch, MKL, oneDNN, NumPy or OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test

@@ -41,7 +41,7 @@ PEERS: dict[str, Any] = {
 
 
 def flipped(x: NDArray[np.float32], y: NDArray[np.bool_], noise: str, rate: float, seed: int) -> NDArray[np.bool_]:
-    """Tell which labels to flip: anywhere, or mostly near the border of a logistic regression that has not seen the row."""
+    """Tell which labels to flip: anywhere, or mostly near the border of a logistic regression that has not seen it."""
     rng = np.random.default_rng([seed, round(100 * rate)])
     keys = rng.gumbel(size=len(y))
     if noise == "near the border":

@@ -1,10 +1,10 @@
 """A network that reads a table with noisy labels and answers for new rows, given labels and their noise.
 
-A row is a few tokens: one for every pair of columns, and two for the row itself, which also hold its label. A layer over
-cells lets the tokens of a row see each other, then lets each column see a summary of itself over the training rows: a
-few learned questions are asked of the column, and its cells read the answers. A layer over rows, after each of them,
-lets the row's own tokens attend to those of all training rows. New rows only read: what they read is the `Memory` of
-the training rows, so that any number of new rows can be scored against it later.
+A row is a few tokens: one for every pair of columns, and two for the row itself, which also hold its label. A layer
+over cells lets the tokens of a row see each other, then lets each column see a summary of itself over the training
+rows: a few learned questions are asked of the column, and its cells read the answers. A layer over rows, after each of
+them, lets the row's own tokens attend to those of all training rows. New rows only read: what they read is the `Memory`
+of the training rows, so that any number of new rows can be scored against it later.
 """
 
 import math
@@ -53,7 +53,7 @@ class Scaling(NamedTuple):
         return cls(mean, deviation, ordered, count)
 
     def apply(self, columns: Tensor) -> Tensor:
-        """Give every value as `VALUES` numbers: distance from the mean, rank in training rows, missing or not, waves."""
+        """Give every value as `VALUES` numbers: distance from the mean, rank in training rows, missing, waves."""
         missing = columns.isnan()
         z = ((columns - self.mean[:, None]) / self.deviation[:, None]).nan_to_num()
         z = z / (1 + (z / 6) ** 2).sqrt()

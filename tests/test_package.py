@@ -84,8 +84,8 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 
 ORDER = ["extras", "files", "naming", "threads", "tracing", "checking", "losses", "pairwise", "functional",
          "distributed", "risks", "epochs", "theory", "corruption", "columns", "metrics", "audit", "boosting",
-         "sampling", "models", "machines", "learner", "estimators", "datasets", "drawing", "pages", "tabular", "tables", "paper",
-         "report", "cli", "__main__"]  # fmt: skip
+         "sampling", "models", "machines", "learner", "estimators", "datasets", "drawing", "pages", "tabular",
+         "tables", "paper", "report", "cli", "__main__"]  # fmt: skip
 
 
 def imports(path):
