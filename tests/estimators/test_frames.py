@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 import symloss as sl
+from symloss.columns import Encoding, has_only_numbers
 from symloss.estimators import (
     AUCClassifier,
     AUCClassifierCV,
@@ -26,8 +27,6 @@ from symloss.estimators import (
     load,
     save,
 )
-from symloss.estimators.encoding import Encoding
-from symloss.estimators.frames import has_only_numbers
 from symloss.estimators.model_files import signed
 from symloss.tabular import fit_table
 

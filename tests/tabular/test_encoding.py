@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symloss.estimators.encoding import Column
+from symloss.columns import Column
 from symloss.naming import as_options
 from symloss.tabular import Encoding
 

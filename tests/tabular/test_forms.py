@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symloss as sl
-from symloss.estimators.dates import Dates
-from symloss.estimators.hashing import Hashed
-from symloss.estimators.written_numbers import WrittenNumbers
+from symloss.columns.dates import Dates
+from symloss.columns.hashing import Hashed
+from symloss.columns.written_numbers import WrittenNumbers
 from symloss.tabular import Column, Encoding
 
 DAYS = "days since 2000-01-01"

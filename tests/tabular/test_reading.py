@@ -26,8 +26,8 @@ from symloss.cli import app
 from symloss.naming import as_options
 from symloss.tabular import fitting
 from symloss.tabular.dialect import Dialect, ReadOptions, find_dialect, records
-from symloss.tabular.files import read, read_chunks, read_table
 from symloss.tabular.numerals import mark_of
+from symloss.tabular.reading import read, read_chunks, read_table
 from symloss.tabular.rows import rows_are_even
 from symloss.tabular.sources import Source, open_source
 

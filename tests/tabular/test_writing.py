@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from symloss.tabular.files import read_chunks
+from symloss.tabular.reading import read_chunks
 from symloss.tabular.writing import whole_table, write_table
 
 FRAME = pd.DataFrame({"who": ["a", "b, c", None, "d"], "score": [0.1, 1 / 3, -2.0, 1e-300], "k": [1, 2, 3, 4]})

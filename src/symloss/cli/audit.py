@@ -59,7 +59,7 @@ def audit(
 
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
-    from symloss.estimators.encoding import as_text
+    from symloss.columns import as_text
     from symloss.tabular.documents import (
         check_audit_folder,
         check_data_apart,
@@ -67,9 +67,9 @@ def audit(
         noise_summary,
         write_audit,
     )
-    from symloss.tabular.files import ReadOptions
     from symloss.tabular.labels import label_table
     from symloss.tabular.page import About
+    from symloss.tabular.reading import ReadOptions
 
     check_data_apart(data, out)
     check_audit_folder(out)

@@ -75,8 +75,8 @@ def fit(
     """
     from symloss.estimators.model_files import check_replaceable
     from symloss.tabular.documents import add_documents, check_data_apart, check_writable
-    from symloss.tabular.files import ReadOptions
     from symloss.tabular.page import About
+    from symloss.tabular.reading import ReadOptions
     from symloss.tabular.summary import print_summary, summary
 
     check_data_apart(data, out)
@@ -136,9 +136,8 @@ def predict(
     """
     from symloss.files import check_not_read, check_outside
     from symloss.tabular import load
-    from symloss.tabular.files import ReadOptions
     from symloss.tabular.predicting import predict_file, scores_of_file
-    from symloss.tabular.sources import open_source
+    from symloss.tabular.reading import ReadOptions, open_source
     from symloss.tabular.thresholds import Asked, chosen_threshold
 
     asked = Asked(threshold, share, top_k, cost_false_positive, cost_false_negative)

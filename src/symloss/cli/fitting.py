@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from symloss.tabular import Fitted
-    from symloss.tabular.files import ReadOptions
+    from symloss.tabular.reading import ReadOptions
 
 Label = Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")]
 Positive = Annotated[str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")]
@@ -70,8 +70,8 @@ def fit_file(
     What is found is printed at once, unless it is to be quiet.
     """
     from symloss.tabular import fit_table
-    from symloss.tabular.frames import labeled_table
     from symloss.tabular.labels import check_ids
+    from symloss.tabular.reading import labeled_table
 
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")

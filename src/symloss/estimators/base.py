@@ -12,8 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, check
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.estimators.encoding import Encoding
-from symloss.estimators.frames import check_collected, column_names, has_only_numbers, library_of
+from symloss.columns import Encoding, check_collected, column_names, has_only_numbers, library_of
 from symloss.estimators.judging import Judge
 
 Array = NDArray[np.float64]

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.audit import Noise
+from symloss.columns import Encoding
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.boosted import BoostedScores
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.candidates import is_own
 from symloss.estimators.cells import CellScores
-from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import family_of
 from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
 from symloss.estimators.forest import FORESTS, ForestScores

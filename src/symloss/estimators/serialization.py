@@ -18,10 +18,10 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from torch import Tensor, nn
 
 from symloss.audit import Noise
+from symloss.columns import Encoding
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.calibration import Calibration
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.encoding import Encoding
 from symloss.estimators.family_table import ALL_FAMILIES
 from symloss.estimators.file_checks import check_loaded, check_record
 from symloss.estimators.file_values import checked_count, shown

@@ -1,13 +1,13 @@
 """From a table as it is to a model and its predictions: what ``symloss fit`` and ``symloss predict`` do."""
 
-from symloss.estimators.encoding import Column as Column
-from symloss.estimators.encoding import Encoded as Encoded
-from symloss.estimators.encoding import Encoding as Encoding
-from symloss.tabular.files import read_table as read_table
+from symloss.columns import Column as Column
+from symloss.columns import Encoded as Encoded
+from symloss.columns import Encoding as Encoding
 from symloss.tabular.fitting import Fitted as Fitted
 from symloss.tabular.fitting import fit_table as fit_table
 from symloss.tabular.in_python import fit
 from symloss.tabular.model import Predicted, TableModel, load
+from symloss.tabular.reading import read_table as read_table
 from symloss.tabular.writing import write_table as write_table
 
 __all__ = ["Predicted", "TableModel", "fit", "load"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.encoding import Column, Encoding
+from symloss.columns import Column, Encoding
 from symloss.metrics import auc
 from symloss.naming import named
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.encoding import Encoding
+from symloss.columns import Encoding
 
 if TYPE_CHECKING:
     from pandas import DataFrame

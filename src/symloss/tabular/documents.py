@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symloss.estimators.encoding import as_text
+from symloss.columns import as_text
 from symloss.estimators.model_files import add_files
 from symloss.files import real, whole_folder
 from symloss.tabular.findings import findings

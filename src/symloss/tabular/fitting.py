@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.columns import Encoding, as_text
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
-from symloss.estimators.encoding import Encoding, as_text
 from symloss.metrics import clean_auc
 from symloss.naming import named, place
 from symloss.tabular.cautions import MARK, cautions
 from symloss.tabular.differences import Profile
-from symloss.tabular.files import check_columns
 from symloss.tabular.given_labels import read_labels
 from symloss.tabular.model import TableModel
+from symloss.tabular.reading import check_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.encoding import as_text
-from symloss.estimators.written_numbers import MISSING
+from symloss.columns import as_text
+from symloss.columns.written_numbers import MISSING
 from symloss.naming import named
 
 if TYPE_CHECKING:

@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from symloss.estimators.encoding import as_text
+from symloss.columns import as_text
 from symloss.tabular.cautions import MARK
-from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.fitting import Progress, fit_table
-from symloss.tabular.frames import labeled_table
 from symloss.tabular.model import TableModel
+from symloss.tabular.reading import ReadOptions, labeled_table
 
 
 def fit(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.encoding import as_text
-from symloss.tabular.files import check_columns
+from symloss.columns import as_text
 from symloss.tabular.findings import Findings
 from symloss.tabular.fitting import Fitted
+from symloss.tabular.reading import check_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
 from symloss.estimators import AUCClassifier, AUCClassifierCV
 from symloss.estimators.calibration import clean_probabilities
-from symloss.estimators.encoding import Encoding, as_text
 from symloss.estimators.file_values import shown
 from symloss.estimators.model_files import TABLE, damaged, read_json, read_model
 from symloss.estimators.persistence import estimator_of, save_with
-from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.differences import Differences, Profile
-from symloss.tabular.files import check_columns
-from symloss.tabular.frames import table_to_predict
 from symloss.tabular.given_labels import match_labels
 from symloss.tabular.rates import known_rates
+from symloss.tabular.reading import ReadOptions, check_columns, table_to_predict
 
 if TYPE_CHECKING:
     from onnx import ModelProto

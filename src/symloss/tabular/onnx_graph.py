@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
+from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
 from symloss.estimators.boosted import BoostedScores
 from symloss.estimators.calibration import Calibration
-from symloss.estimators.encoding import Encoding, as_text
 from symloss.estimators.forest import ForestScores
 from symloss.extras import require
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from symloss import __version__
-from symloss.estimators.encoding import as_text
+from symloss.columns import as_text
 from symloss.metrics import Estimate
 from symloss.pages import Section, framed
 from symloss.tabular.cautions import MARK

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.encoding import as_text
+from symloss.columns import as_text
 from symloss.tabular.cautions import MARK
-from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
 from symloss.tabular.differences import Differences
-from symloss.tabular.files import check_columns, read_chunks
 from symloss.tabular.model import BLOCK, TableModel
-from symloss.tabular.reading import read_chunks_beside
-from symloss.tabular.sources import Source
+from symloss.tabular.reading import TO_BE_FOUND, ReadOptions, Source, check_columns, read_chunks, read_chunks_beside
 from symloss.tabular.writing import whole_table
 
 if TYPE_CHECKING:

@@ -6,10 +6,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from symloss.columns import Encoding, check_collected, column_names, library_of
 from symloss.extras import require
 from symloss.naming import named, remember_lines
 from symloss.tabular.dialect import (
@@ -310,3 +312,133 @@ def _check_sheet(source: Source, options: ReadOptions) -> None:
     """Raise ValueError if a sheet is asked of a file without sheets: it may be another file than was meant."""
     if options.sheet is not None and source.kind != "Excel":
         raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")
+
+
+def read_table(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> DataFrame:
+    r"""Read a table with at least one row from a CSV, Parquet or Excel file: the frame that ``read`` returns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The separator, the decimal mark and the encoding of a CSV file are found, and it may be compressed
+        (``.csv.gz``). Its first line holds the names of the columns.
+    text : sequence of str
+        Columns of a CSV file to read as text, exactly as they are written: the label 01 stays 01.
+    options : ReadOptions
+        What is known about the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "data.csv").write_text("plan, age\n01, 40\n02,\n")
+    ...     read_table(Path(folder) / "data.csv", text=["plan"])
+      plan   age
+    0   01  40.0
+    1   02   NaN
+    """
+    frame: DataFrame = read(path, text, options).frame
+    return frame
+
+
+def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
+    """Raise ValueError if a table lacks one of these columns, and suggest columns with similar names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_columns(["chrun"], pd.DataFrame({"age": [1], "churn": [0]}), "the label column")
+    Traceback (most recent call last):
+    ValueError: no column 'chrun' (the label column); did you mean 'churn'?
+    """
+    known = list(frame.columns)
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=3, cutoff=0.6)
+            near += [other for other in known if other.lower() == name.lower() and other not in near]
+            shown = ", ".join(map(repr, near or known[:20])) + (", ..." if not near and len(known) > 20 else "")
+            hint = f"did you mean {shown}?" if near else f"the columns are {shown}"
+            raise ValueError(f"no column {name!r} ({what}); {hint}")
+
+
+_ROWS = 20_000  # that are read at a time
+
+
+def as_pandas(frame: Any) -> DataFrame:
+    """Return a data frame of pandas or polars as one of pandas.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> as_pandas(pl.DataFrame({"age": [30, 40]}))
+       age
+    0   30
+    1   40
+    """
+    check_collected(frame)
+    library = library_of(frame)
+    if library is None:
+        raise ValueError(f"the table must be a pandas or polars DataFrame, got {type(frame).__name__}")
+    column_names(frame)  # raises unless they are texts that differ
+    if library == "polars":
+        require("tables", "tables of polars need pandas and pyarrow", "pandas", "pyarrow")
+        frame = frame.to_pandas()
+    return frame
+
+
+def table_to_predict(data: Any, encoding: Encoding, options: ReadOptions, written: Sequence[str] = ()) -> Read:
+    """Return a table that is given as a data frame or as the path of a file, read as ``symloss predict`` does.
+
+    Parameters
+    ----------
+    data : pandas or polars DataFrame, str or Path
+        The table.
+    encoding : Encoding
+        How its columns become features.
+    options : ReadOptions
+        What is known about a file.
+    written : sequence of str
+        Columns of a file to take exactly as they are written.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> encoding = Encoding.fit(pd.DataFrame({"age": [30, 40]}))
+    >>> found = table_to_predict(pd.DataFrame({"age": [50]}), encoding, ReadOptions())
+    >>> found.frame["age"].tolist(), found.notes
+    ([50], [])
+    """
+    if not isinstance(data, (str, Path)):
+        return _table_of_frame(data, options)
+    import pandas as pd
+
+    notes: list[str] = []
+    parts = read_chunks_beside(data, _ROWS, encoding.texts, written, options, notes)
+    frames = [frame.assign(**{name: beside[name] for name in beside}) for frame, beside in parts]
+    return Read(pd.concat(frames), notes, options)
+
+
+def _table_of_frame(data: Any, options: ReadOptions) -> Read:
+    told = [named(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
+    if told:
+        raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
+    return Read(as_pandas(data), [], ReadOptions())
+
+
+def labeled_table(data: Any, label: str, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
+    """Return a table that has the column of the label; if a file does not, the error says how it was read.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> labeled_table(pd.DataFrame({"age": [30]}), "churn")
+    Traceback (most recent call last):
+    ValueError: no column 'churn' (the label); the columns are 'age'
+    """
+    is_file = isinstance(data, (str, Path))
+    found = read(data, [label, *text], options) if is_file else _table_of_frame(data, options)
+    try:
+        check_columns([label], found.frame, "the label")
+    except ValueError as error:  # perhaps the file was read in a way that was not meant
+        raise ValueError("; as it was read: ".join([str(error), *filter(None, ["; ".join(found.notes)])])) from None
+    return found

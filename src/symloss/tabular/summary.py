@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symloss.columns import as_text
 from symloss.estimators import AUCClassifierCV
-from symloss.estimators.encoding import as_text
 from symloss.tabular.cautions import MARK
 from symloss.tabular.findings import Findings, findings
 from symloss.tabular.fitting import Fitted

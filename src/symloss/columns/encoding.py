@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.dates import PARTS, Dates
-from symloss.estimators.frames import Cells, cells_of
-from symloss.estimators.hashing import Hashed
-from symloss.estimators.times import TimesOfDay
-from symloss.estimators.written_numbers import WrittenNumbers
+from symloss.columns.dates import PARTS, Dates
+from symloss.columns.frames import Cells, cells_of
+from symloss.columns.hashing import Hashed
+from symloss.columns.times import TimesOfDay
+from symloss.columns.written_numbers import WrittenNumbers
 from symloss.naming import named, place
 
 Array = NDArray[np.float64]
