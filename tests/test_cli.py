@@ -121,7 +121,7 @@ def test_datasets(tmp_path, monkeypatch):
     assert run("datasets", "spambase").output.count("cache") == 1
     (record,) = json.loads(run("datasets", "adult", "--json").output)
     assert (record["rows"], record["dim"], record["where"]) == (45222, 104, [])
-    assert record["files"][0]["known"][0]["size"] == 3974305
+    assert record["files"][0]["sha256"] == ["5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"]
 
 
 def test_datasets_fetch_verifies(tmp_path, monkeypatch):
@@ -130,7 +130,7 @@ def test_datasets_fetch_verifies(tmp_path, monkeypatch):
     result = run("datasets", "spambase", "--fetch")
     assert result.exit_code == 2
     assert result.output.count("\n") == 1
-    assert f"{tmp_path}/spambase.data is truncated and is not used: expected 702942 bytes" in result.stderr
+    assert f"{tmp_path}/spambase.data is not what is published and is not used: expected SHA" in result.stderr
 
 
 def test_help_and_version():

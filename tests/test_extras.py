@@ -29,6 +29,7 @@ EXTRAS = {
     "excel": {"openpyxl"},
     "report": {"plotly", "matplotlib"},
     "save": {"safetensors", "skops"},
+    "data": {"pooch"},
 }  # fmt: skip - torch requires jinja2, which is there always
 
 HIDE = """
@@ -149,12 +150,6 @@ with sl.machines.cluster("loky", jobs=1):
 assert (ranker.predict(drawn.data) == drawn.target).mean() > 0.8
 sl.BERClassifier(model="mlp", epochs=1, random_state=0).fit(drawn.data, drawn.target).predict(drawn.data)
 objective = sl.boosting.lightgbm_objective()
-
-from symloss.datasets.download import download
-
-Path("there").write_bytes(bytes(1000))
-download(Path("there").absolute().as_uri(), Path("here"), 1000)  # which shows a bar if rich is installed
-assert Path("here").read_bytes() == bytes(1000)
 
 from symloss.paper.figures import figure_1
 from symloss.paper.tables import table_1

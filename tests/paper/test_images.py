@@ -213,7 +213,7 @@ def test_mnist_is_padded_and_even_digits_are_positive(monkeypatch):
 def test_airplanes_are_positive(monkeypatch):
     shades = {"airplane": 1, "horse": 2}
     monkeypatch.setattr(
-        "symloss.datasets.classes.load_class",
+        "symloss.datasets.load_cifar10_class",
         lambda name, download: tuple(np.full((n, 3, 32, 32), shades[name], np.uint8) for n in (5, 2)),
     )
     load_images.cache_clear()

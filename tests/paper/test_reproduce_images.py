@@ -146,7 +146,7 @@ def test_where_there_is_no_data_it_says_what_to_fetch(family, archive, tmp_path,
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert archive in result.stderr
-    assert "put that, packed or unpacked, into a folder that SYMLOSS_DATA names" in result.stderr
+    assert "unpack it, and put the files into a folder that SYMLOSS_DATA names" in result.stderr
     assert not list((tmp_path / "out").glob("*.json"))
 
 

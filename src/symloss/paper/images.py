@@ -63,9 +63,9 @@ def load_images(family: str, dataset: str, download: bool = True) -> Images:
         train, test = (load("mnist", split=split, download=download) for split in ("train", "test"))
         pixels = [F.pad(torch.from_numpy(part.data), (2, 2, 2, 2)) for part in (train, test)]
         return Images(pixels[0], train.target, pixels[1], test.target)
-    from symloss.datasets.classes import load_class
+    from symloss.datasets import load_cifar10_class
 
-    classes = [load_class(name, download) for name in (dataset, "airplane")][::-1]
+    classes = [load_cifar10_class(name, download) for name in (dataset, "airplane")][::-1]
     parts: list[Any] = []
     for both in zip(*classes, strict=True):
         parts += [torch.from_numpy(np.concatenate(both)), np.repeat([1, -1], [len(part) for part in both])]
