@@ -213,7 +213,7 @@ def test_commands_with_their_extra_alone(tmp_path):
         'symloss: error: figures need matplotlib: pip install "symloss[report]"',
         'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
         'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
-        "symloss: error: no model in model: no such folder",
+        "symloss: error: no model in model: there is no model.safetensors",
         "symloss: error: symloss fit needs pandas, Jinja2, skops and safetensors: pip install "
         '"symloss[all]"',
     ]  # fmt: skip

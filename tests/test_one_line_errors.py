@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 import symloss as sl
 import symloss.tabular.fitting
 from symloss.cli import app
-from symloss.estimators.model_files import signed
 from symloss.paper.results import Result, write_result
 
 ROWS = pd.DataFrame({"age": np.arange(60) * 7 % 61, "city": ["Oslo", "Rome", "Oslo"] * 20, "y": ["no", "yes"] * 30})
@@ -108,33 +107,6 @@ def test_lists_of_parquet_as_labels_and_as_a_feature(saved):
     error_of("predict", saved, "ages.parquet")
 
 
-def edit(folder, change):
-    contents = json.loads((folder / "model.json").read_text())
-    change(contents, contents["estimator"]["estimator"]["fitted"])
-    (folder / "model.json").write_text(signed(contents))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda _, fitted: fitted.update(threshold_="high"),
-        lambda _, fitted: fitted.update(threshold_=None),
-        lambda _, fitted: fitted.update(threshold_=int("9" * 400)),
-        lambda _, fitted: fitted.update(members_={"a": 1}),
-        lambda contents, _: contents.update(versions=[]),
-        lambda contents, _: contents.update(versions={"torch": None}),
-    ],
-)
-def test_an_edited_model(saved, tmp_path, change):
-    ROWS.to_csv("data.csv")
-    (tmp_path / "model").mkdir()
-    for path in saved.iterdir():
-        (tmp_path / "model" / path.name).write_bytes(path.read_bytes())
-    assert run("predict", "model", "data.csv").exit_code == 0
-    edit(tmp_path / "model", change)
-    assert "model.json" in error_of("predict", "model", "data.csv")
-
-
 RAISES = """
 import torch
 import symloss as sl
@@ -189,7 +161,7 @@ def test_labels_that_are_markup_of_any_kind(tmp_path, labels):
     result = run("fit", "data.csv", "--label", "y", "--out", "model")
     assert result.exit_code == 0, result.output
     assert not result.stderr
-    assert {"model.json", "report.html", "labels.csv"} <= {path.name for path in (tmp_path / "model").iterdir()}
+    assert {"model.safetensors", "report.html", "labels.csv"} <= {path.name for path in (tmp_path / "model").iterdir()}
     assert set(sl.tabular.load(tmp_path / "model").labels) == set(labels)
 
 

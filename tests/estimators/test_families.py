@@ -13,7 +13,6 @@ from torch import nn
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
 from symloss.estimators.family import Family, check_above_zero
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, family_of
-from symloss.estimators.serialization import _RECORDS, _fields
 
 FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5, "n_cells": 8,
         "hidden_units": 3,
@@ -33,26 +32,6 @@ def test_every_parameter_of_the_constructor_is_used_by_a_family_or_by_all():
     assert used.isdisjoint(OF_ALL_FAMILIES)
     for kind in (BERClassifier, AUCClassifier):
         assert set(inspect.signature(kind).parameters) == used | OF_ALL_FAMILIES
-
-
-def test_names_and_fields_in_files_do_not_change():
-    """Files of earlier versions name them."""
-    assert {name: _fields(kind) for name, kind in _RECORDS.items()} == {
-        "linear": ("coef", "intercept", "origin"),
-        "kernel": ("standard", "gamma", "landmarks", "dual", "intercept"),
-        "gaussian_process": ("standard", "length", "landmarks", "dual"),
-        "relevance_process": ("standard", "length", "landmarks", "dual"),
-        "forest": ("forest",),
-        "boosted": ("boosting", "of_all"),
-        "cells": ("standard", "features", "sizes", "centers", "values"),
-        "networks": ("networks", "standard"),
-        "standard": ("mean", "scale"),
-        "estimate": ("value", "low", "high", "level"),
-        "member": ("name", "estimator", "weight", "mean", "scale", "on_folds"),
-        "calibration": ("slope", "intercept"),
-        "noise": ("pi", "pi_prime", "pi_low", "pi_high", "pi_prime_low", "pi_prime_high", "difference_low", "level",
-                  "reason"),
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("model", [*FAMILIES, nn.Linear(2, 1), lambda d: nn.Linear(d, 1)])

@@ -1,7 +1,6 @@
 """Data frames with text, categories and missing values: pandas and polars, and the encoder of the command line."""
 
 import datetime
-import json
 import subprocess
 import sys
 from decimal import Decimal
@@ -27,7 +26,6 @@ from symloss.estimators import (
     load,
     save,
 )
-from symloss.estimators.model_files import signed
 from symloss.tabular import fit_table
 
 POOL = [
@@ -236,18 +234,6 @@ def test_saving_and_loading(frame, in_polars, y, estimator, tmp_path):
     np.testing.assert_array_equal(again.decision_function(frame), fitted.decision_function(frame))
     np.testing.assert_array_equal(again.predict(in_polars), fitted.predict(frame))
     np.testing.assert_array_equal(again.feature_names_in_, fitted.feature_names_in_)
-    contents = json.loads((tmp_path / "model" / "model.json").read_text())
-    stored = contents["estimator"]["estimator"]["fitted"]["encoding_"]["encoding"]
-    assert stored["columns"][1] == {"name": "city", "categories": ["Bonn", "Oslo", "Rome", None]}
-    stored["columns"][1]["name"] = 3
-    (tmp_path / "model" / "model.json").write_text(signed(contents))
-    with pytest.raises(ValueError, match=r"model.json is damaged: .* is not a column"):
-        load(tmp_path / "model")
-
-
-def test_a_numeric_model_is_stored_without_an_encoding(tmp_path):
-    save(BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1]), tmp_path / "model")
-    assert "encoding" not in (tmp_path / "model" / "model.json").read_text().replace('"encoding=', "")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

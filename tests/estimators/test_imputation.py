@@ -1,7 +1,5 @@
 """Missing values: medians and indicators, by hand and inside every fit, fold, file and module."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -21,7 +19,6 @@ from symloss.estimators import (
     save,
 )
 from symloss.estimators.imputation import Imputation, has_missing
-from symloss.estimators.model_files import signed
 
 BOTH = [BERClassifier, AUCClassifier]
 FAST = {"epochs": 2, "n_seeds": 2, "n_landmarks": 10, "hidden_units": 4, "threshold": 0.0, "random_state": 0}
@@ -212,20 +209,6 @@ def test_saving_and_loading(data, new, kind, model, tmp_path):
     np.testing.assert_array_equal(again.decision_function(new), fitted.decision_function(new))
     np.testing.assert_array_equal(again.medians_, fitted.medians_)
     np.testing.assert_array_equal(again.indicators_, fitted.indicators_)
-
-
-def test_files_of_earlier_versions_have_no_medians(data, tmp_path):
-    X, y = data[0][:, [0, 3]], data[1]
-    fitted = BERClassifier(threshold=0.0).fit(X, y)
-    save(fitted, tmp_path / "model")
-    contents = json.loads((tmp_path / "model" / "model.json").read_text())
-    for name in ("medians_", "indicators_"):
-        del contents["estimator"]["estimator"]["fitted"][name]
-    (tmp_path / "model" / "model.json").write_text(signed(contents))
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
-    with pytest.raises(ValueError, match="X has missing values, and the medians to replace them are not known"):
-        again.decision_function(np.full((1, 2), np.nan))
 
 
 @pytest.mark.parametrize("model", [*MODELS, network(5)])

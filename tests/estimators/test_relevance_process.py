@@ -5,7 +5,6 @@ from scipy.spatial.distance import cdist
 import symloss as sl
 from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import fit_together
-from symloss.estimators.file_checks import check_record
 from symloss.estimators.gaussian_process import _NOISES
 from symloss.estimators.out_of_bag import out_of_bag
 from symloss.estimators.relevance_process import fit_relevance_process
@@ -127,15 +126,3 @@ def test_a_column_of_huge_values_that_tells_nothing_can_be_saved(tmp_path):
 def test_another_loss_is_refused():
     with pytest.raises(ValueError, match="model='relevance_process' need loss='squared', got Unhinged"):
         sl.BERClassifier(model="relevance_process").fit([[0.0], [1.0]], [0, 1])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"length": 0.0}, {"length": -1.0}, {"dual": np.zeros(3)}, {"landmarks": np.zeros((10, 2))}],
-    ids=["length of 0", "length below 0", "dual", "landmarks"],
-)
-def test_a_process_whose_parts_do_not_fit_together_is_not_loaded(noisy, change):
-    model, _ = fit_relevance_process(noisy, n_landmarks=10, seed=0)
-    check_record(model)
-    with pytest.raises(ValueError, match="expected"):
-        check_record(model._replace(**change))

@@ -75,7 +75,7 @@ def test_fit_says_what_it_did(folder):
     ):  # fmt: skip
         assert line in text
     names = {path.name for path in (folder / "model").iterdir()}
-    assert {"model.json", "table.json", "tensors.safetensors", "report.html", "labels.csv"} <= names
+    assert {"model.safetensors", "report.html", "labels.csv"} <= names
 
 
 def test_predict_is_what_the_estimator_says(folder, frame, tmp_path):
@@ -89,7 +89,7 @@ def test_predict_is_what_the_estimator_says(folder, frame, tmp_path):
     assert written["who"].tolist() == frame["who"].tolist()
     model = TableModel.load(folder / "model")
     features = pd.DataFrame(model.encoding.transform(frame).values, columns=model.encoding.features)
-    again = sl.estimators.load(folder / "model")
+    again = sl.estimators.load(folder / "model" / "model.safetensors")
     np.testing.assert_allclose(written["score"], again.decision_function(features), rtol=1e-12)
     assert written["prediction"].tolist() == [["no", "yes"][k] for k in again.predict(features)]
     assert sl.metrics.auc(written["score"], frame["churn"] == "yes") > 0.75
@@ -168,7 +168,7 @@ def test_missing_values_are_taken_by_all_models_and_weights_count(folder, frame,
     assert any("linear" in candidate["name"] for candidate in found["candidates"])
     assert sum(candidate["weight"] for candidate in found["candidates"]) == pytest.approx(1)
     assert 0.5 < found["corrupted_score"] <= 1
-    assert str(tmp_path / "m" / "model.json") in found["files"]
+    assert str(tmp_path / "m" / "model.safetensors") in found["files"]
     lines = run("predict", tmp_path / "m", tmp_path / "data.parquet").stdout.splitlines()
     scores = pd.DataFrame([line.split(",")[:2] for line in lines[1:]], columns=["score", "label"])
     assert ((scores["score"].astype(float) > 0) == (scores["label"] == "1")).all()
@@ -311,16 +311,12 @@ def test_columns_of_one_name_and_targets_that_are_no_tables(folder, tmp_path):
 
 def test_folders_that_are_no_models(folder, tmp_path):
     data = folder / "data.csv"
-    assert "no such folder" in error_of("predict", tmp_path / "nowhere", data)
-    assert "there is no model.json" in error_of("predict", tmp_path, data)
-    (tmp_path / "model.json").write_text('{"format": "other"}')
-    assert "is not of a model that symloss has saved" in error_of("predict", tmp_path, data)
-    sl.estimators.save(sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1]), tmp_path / "plain")
-    assert "holds an estimator without the columns of a table" in error_of("predict", tmp_path / "plain", data)
-    for name in ("table.json", "tensors.safetensors"):
-        shutil.copytree(folder / "model", tmp_path / name)
-        (tmp_path / name / name).write_text("{}")
-        assert f"{name} is damaged" in error_of("predict", tmp_path / name, data)
+    assert "there is no model.safetensors" in error_of("predict", tmp_path / "nowhere", data)
+    path = tmp_path / "model.safetensors"
+    sl.estimators.save(sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1]), path)
+    assert "holds an estimator without the columns of a table" in error_of("predict", tmp_path, data)
+    path.write_text("{}")
+    assert "model.safetensors is damaged" in error_of("predict", tmp_path, data)
 
 
 def test_help():

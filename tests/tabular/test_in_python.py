@@ -1,15 +1,11 @@
 """``sl.tabular.fit`` and ``sl.tabular.load``: what the command line does, with data frames as they are."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import symloss as sl
-from symloss.estimators.persistence import save_with
 from symloss.tabular import Encoding, TableModel
 from symloss.tabular.model import BLOCK
 
@@ -119,7 +115,7 @@ def test_a_row_scores_the_same_in_a_table_of_any_length():
 
 def test_save_and_load(frame, model, tmp_path):
     written = model.save(str(tmp_path / "model"))
-    assert {path.name for path in written} >= {"model.json", "table.json", "tensors.safetensors"}
+    assert {path.name for path in written} >= {"model.safetensors"}
     again = sl.tabular.load(tmp_path / "model")
     pd.testing.assert_frame_equal(again.predict(frame).table, model.predict(frame).table, check_exact=True)
     assert (again.notes, again.labels, repr(again)) == (model.notes, ("no", "yes"), repr(model))
@@ -128,14 +124,6 @@ def test_save_and_load(frame, model, tmp_path):
     (tmp_path / "model" / "thesis.tex").write_text("x")
     with pytest.raises(ValueError, match="holds more than a model"):
         model.save(tmp_path / "model")
-
-
-def test_a_model_of_an_earlier_version_has_no_notes(frame, model, tmp_path):
-    stored = {"label": "churn", "labels": ["no", "yes"], "encoding": model.encoding.to_json()}
-    save_with(model.estimator, Path(tmp_path / "old"), {"table.json": json.dumps(stored).encode(), "scores.png": b""})
-    again = sl.tabular.load(tmp_path / "old")
-    assert again.notes == ()
-    np.testing.assert_array_equal(again.predict(frame).scores, model.predict(frame).scores)
 
 
 def test_probabilities_are_of_the_clean_label_if_the_rates_are_known(frame, model):

@@ -270,8 +270,8 @@ def test_a_page_that_fails_does_not_lose_the_model(tmp_path, monkeypatch):
     troubles = add_documents(fitted, frame, tmp_path / "m", About("data.csv"))
     assert troubles == ["the model is saved, but report.html could not be made: RuntimeError: no font"]
     names = {path.name for path in (tmp_path / "m").iterdir()}
-    assert {"model.json", "table.json", "labels.csv"} <= names
-    sl.estimators.load(tmp_path / "m")
+    assert {"model.safetensors", "labels.csv"} <= names
+    sl.tabular.load(tmp_path / "m")
     fitted.model.save(tmp_path / "m")  # it still holds a model and nothing else
 
 

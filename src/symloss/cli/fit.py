@@ -73,8 +73,8 @@ def fit(
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
-    from symloss.estimators.model_files import check_replaceable
     from symloss.tabular.documents import add_documents, check_data_apart, check_writable
+    from symloss.tabular.model import check_replaceable
     from symloss.tabular.page import About
     from symloss.tabular.reading import ReadOptions
     from symloss.tabular.summary import print_summary, summary

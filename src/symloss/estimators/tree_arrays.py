@@ -1,208 +1,136 @@
-"""Forests and boosted trees as plain arrays, in which every index is checked before scikit-learn follows it.
-
-The nodes of all trees stand one after another, one array for each field of scikit-learn's nodes.
-"""
+"""Forests and boosted trees as plain arrays, in which every index is checked before scikit-learn follows it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.tree._tree import Tree
 
-from symloss.estimators.file_values import checked_count, checked_number, checked_numbers, shown
-from symloss.estimators.tree_checks import check_nodes
-
-Forest: TypeAlias = ExtraTreesRegressor | RandomForestRegressor
-_LARGEST = 2**31 - 1  # the largest number of features
-
-
-def is_plain_boosting(model: Any) -> bool:
-    """Return whether arrays hold all that a boosting model needs: binary labels, no categories, no warm start.
-
-    Examples
-    --------
-    >>> is_plain_boosting(HistGradientBoostingClassifier()), is_plain_boosting(ExtraTreesRegressor())
-    (True, False)
-    """
-    if type(model) is not HistGradientBoostingClassifier or model.warm_start:
-        return False
-    if not hasattr(model, "classes_"):
-        return True
-    is_binary = model.classes_.dtype == bool and len(model.classes_) == 2
-    return is_binary and model._preprocessor is None and not hasattr(model, "feature_names_in_")
+TREE_MODELS: dict[str, Any] = {
+    kind.__name__: kind for kind in (ExtraTreesRegressor, RandomForestRegressor, HistGradientBoostingClassifier)
+}
+_MOST_FEATURES = 2**24
 
 
-def forest_arrays(forest: Forest) -> dict[str, Any]:
-    """Return what a fitted forest holds, besides its parameters.
+def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the parameters and the arrays of a fitted forest or boosting; None if arrays cannot hold it.
 
-    Examples
-    --------
-    >>> arrays = forest_arrays(ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1]))
-    >>> arrays["n_features"], arrays["sizes"], arrays["nodes"]["left_child"]
-    (1, array([3, 3]), array([ 1, -1, -1,  1, -1, -1], dtype=int32))
-    """
-    states = [tree.tree_.__getstate__() for tree in forest.estimators_]
-    return {
-        "n_features": int(forest.n_features_in_),
-        "seeds": np.array([tree.random_state for tree in forest.estimators_], np.int64),
-        **_joined([state["nodes"] for state in states]),
-        "values": np.concatenate([state["values"].ravel() for state in states]),
-    }
-
-
-def forest_from(kind: type[Forest], parameters: dict[str, Any], arrays: dict[str, Any]) -> Forest:
-    """Return the forest of ``forest_arrays``; raise ValueError if a tree points outside itself.
+    The nodes of all trees stand one after another, one array for each field of scikit-learn's nodes.
 
     Examples
     --------
     >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> forest_from(ExtraTreesRegressor, {"n_estimators": 2}, forest_arrays(forest)).predict([[1.0]])
+    >>> parameters, arrays = trees_of_model(forest)
+    >>> arrays["sizes"].tolist(), arrays["nodes"]["left_child"].tolist()
+    ([3, 3], [1, -1, -1, 1, -1, -1])
+    """
+    arrays: dict[str, Any] = {}
+    if type(model) in (ExtraTreesRegressor, RandomForestRegressor) and hasattr(model, "estimators_"):
+        states = [tree.tree_.__getstate__() for tree in model.estimators_]
+        trees = [state["nodes"] for state in states]
+        arrays["values"] = np.concatenate([state["values"].ravel() for state in states])
+    elif _is_plain_boosting(model):
+        trees = [predictor.nodes for (predictor,) in model._predictors]
+        arrays["baseline"] = float(model._baseline_prediction.item())
+    else:
+        return None
+    nodes = np.concatenate(trees)
+    arrays |= {
+        "n_features": int(model.n_features_in_),
+        "sizes": np.array([len(tree) for tree in trees]),
+        "nodes": {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names or ()},
+    }
+    return model.get_params(deep=False), arrays
+
+
+def model_of_trees(kind: Any, parameters: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """Return the model of ``trees_of_model``; raise ValueError if a tree points outside itself.
+
+    Examples
+    --------
+    >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
+    >>> model_of_trees(ExtraTreesRegressor, *trees_of_model(forest)).predict([[1.0]])
     array([1.])
     """
-    forest = kind(**parameters)
-    forest._validate_params()
-    if forest.n_jobs == 0:
-        raise ValueError("expected a number of jobs other than 0, found 0")
-    n_features = checked_count(arrays["n_features"], "n_features", _LARGEST)
-    # A tree of the scikit-learn that is installed tells how it stores nodes.
-    sample = kind(1).fit(np.array([[0.0], [1.0]]), [0.0, 1.0])
-    layout = sample.estimators_[0].tree_.__getstate__()["nodes"].dtype
-    trees = _split(arrays, layout)
-    values = checked_numbers(arrays["values"], "values", sum(map(len, trees)))
-    seeds = arrays["seeds"]
-    if len(seeds) != len(trees) or seeds.dtype.kind != "i":
-        raise ValueError(f"expected {len(trees)} seeds, one for each tree, found {len(seeds)}")
-    forest.estimator_, forest.n_features_in_, forest.n_outputs_ = sample.estimator_, n_features, 1
-    forest.estimators_ = []
-    start = 0
-    for nodes, seed in zip(trees, seeds.tolist(), strict=True):
-        stop = start + len(nodes)
-        forest.estimators_.append(_tree_of(forest, nodes, values[start:stop], seed))
-        start = stop
-    return forest
-
-
-def boosting_arrays(model: HistGradientBoostingClassifier) -> dict[str, Any]:
-    """Return what a fitted boosting model holds, besides its parameters.
-
-    Examples
-    --------
-    >>> model = HistGradientBoostingClassifier(max_iter=3).fit([[0.0], [1.0]], [False, True])
-    >>> boosting_arrays(model)["sizes"]
-    array([1, 1, 1])
-    """
-    thresholds = model._bin_mapper.bin_thresholds_
-    return {
-        "baseline": float(model._baseline_prediction.item()),
-        **_joined([predictor.nodes for (predictor,) in model._predictors]),
-        "bins": np.array([len(of_feature) for of_feature in thresholds], np.int64),
-        "bin_thresholds": np.concatenate(thresholds),
-        "train_score": model.train_score_,
-        "validation_score": model.validation_score_,
-        "early_stopping": bool(model.do_early_stopping_),
-    }
-
-
-def boosting_from(parameters: dict[str, Any], arrays: dict[str, Any] | None) -> HistGradientBoostingClassifier:
-    """Return the model of ``boosting_arrays``, or one that is not fitted; raise ValueError if a tree points astray.
-
-    Examples
-    --------
-    >>> model = HistGradientBoostingClassifier(max_iter=3).fit([[0.0], [1.0]], [False, True])
-    >>> boosting_from({"max_iter": 3}, boosting_arrays(model)).predict([[1.0]])
-    array([False])
-    """
-    wanted = HistGradientBoostingClassifier(**parameters)
-    wanted._validate_params()
-    if arrays is None:
-        return wanted
-    bins = arrays["bins"]
-    if bins.ndim != 1 or bins.dtype.kind != "i" or not len(bins) or not ((bins >= 0) & (bins < 256)).all():
-        raise ValueError("expected numbers of bins from 0 to 255, one for each feature")
-    bin_thresholds = checked_numbers(arrays["bin_thresholds"], "bin_thresholds", int(bins.sum()))
-    # A small fit sets what scikit-learn needs besides trees, in the version that is installed.
-    model = HistGradientBoostingClassifier(max_iter=1, early_stopping=False, random_state=0)
-    model.fit(np.zeros((2, len(bins))), np.array([False, True]))
-    ((sample,),) = model._predictors
-    trees = _split(arrays, sample.nodes.dtype)
-    for nodes in trees:
-        check_nodes(nodes["left"], nodes["right"], nodes["is_leaf"] != 0, nodes["feature_idx"], len(bins))
+    n_features, sizes = arrays["n_features"], arrays["sizes"]
+    if not 1 <= n_features <= _MOST_FEATURES or not len(sizes) or (sizes < 1).any():
+        raise ValueError(f"expected trees of 1 to {_MOST_FEATURES} features, of at least one node each")
+    # A fit to two points sets all that scikit-learn needs besides trees, in the version that is installed.
+    points, y = np.zeros((2, n_features)), np.array([False, True])
+    ends = np.cumsum(sizes)[:-1]
+    if kind is HistGradientBoostingClassifier:
+        model = kind(max_iter=1, early_stopping=False).fit(points, y)
+        ((predictor,),) = model._predictors
+        nodes = _checked_nodes(arrays["nodes"], predictor.nodes.dtype, sizes, n_features)
         if nodes["is_categorical"].any():
             raise ValueError("expected trees without categories")
-        checked_numbers(nodes["value"], "value", len(nodes))
-    none = sample.raw_left_cat_bitsets[:0]
-    model._predictors = [[type(sample)(nodes, none, none)] for nodes in trees]
-    model._baseline_prediction = np.full((1, 1), checked_number(arrays["baseline"], "baseline"))
-    model._bin_mapper.bin_thresholds_ = np.split(bin_thresholds, np.cumsum(bins)[:-1])
-    model._bin_mapper.n_bins_non_missing_ = (bins + 1).astype(np.uint32)
-    model.train_score_ = checked_numbers(arrays["train_score"], "train_score")
-    model.validation_score_ = checked_numbers(arrays["validation_score"], "validation_score")
-    model.do_early_stopping_ = bool(arrays["early_stopping"])
-    model.set_params(**wanted.get_params(deep=False))
-    return model
+        none = predictor.raw_left_cat_bitsets[:0]
+        model._predictors = [[type(predictor)(tree, none, none)] for tree in np.split(nodes, ends)]
+        model._baseline_prediction = np.full((1, 1), arrays["baseline"])
+    else:
+        model = kind(len(sizes)).fit(points, y)
+        layout = model.estimators_[0].tree_.__getstate__()["nodes"].dtype
+        nodes = _checked_nodes(arrays["nodes"], layout, sizes, n_features)
+        values = arrays["values"].reshape(len(nodes), 1, 1)
+        states = zip(np.split(nodes, ends), np.split(values, ends), strict=True)
+        for tree, (of_tree, of_nodes) in zip(model.estimators_, states, strict=True):
+            state = {"max_depth": _depth(of_tree), "node_count": len(of_tree), "nodes": of_tree, "values": of_nodes}
+            tree.tree_ = Tree(n_features, np.array([1], np.intp), 1)  # only a new one takes as many nodes as there are
+            tree.tree_.__setstate__(state)
+    return model.set_params(**parameters)
 
 
-def _tree_of(forest: Forest, nodes: NDArray[Any], values: NDArray[np.float64], seed: int) -> Any:
-    depth = check_nodes(
-        nodes["left_child"], nodes["right_child"], nodes["left_child"] == -1, nodes["feature"], forest.n_features_in_
-    )
-    tree = type(forest.estimator_)(**{name: getattr(forest, name) for name in forest.estimator_params})
-    tree.set_params(random_state=seed)
-    tree.n_features_in_, tree.n_outputs_ = forest.n_features_in_, 1
-    tree.tree_ = Tree(forest.n_features_in_, np.array([1], np.intp), 1)
-    state = {"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values.reshape(-1, 1, 1)}
-    tree.tree_.__setstate__(state)
-    return tree
+def _is_plain_boosting(model: Any) -> bool:
+    """Return whether arrays hold all that a fitted boosting needs: two labels, no categories, no names."""
+    if type(model) is not HistGradientBoostingClassifier or not hasattr(model, "classes_") or model.warm_start:
+        return False
+    is_binary = model.classes_.tolist() == [False, True]
+    return is_binary and model._preprocessor is None and not hasattr(model, "feature_names_in_")
 
 
-def _joined(trees: Sequence[NDArray[Any]]) -> dict[str, Any]:
-    """Return the numbers of nodes of trees, and the fields of all nodes, whole numbers in 32 bits where they fit."""
-    nodes = np.concatenate(trees)
-    fields = {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names or ()}
-    return {
-        "sizes": np.array([len(tree) for tree in trees], np.int64),
-        "nodes": {name: _narrow(field) for name, field in fields.items()},
-    }
+def _checked_nodes(
+    fields: dict[str, NDArray[Any]], layout: np.dtype[Any], sizes: NDArray[np.int64], n_features: int
+) -> NDArray[Any]:
+    """Return nodes in the layout of scikit-learn, which follows them without any check of its own.
 
-
-def _narrow(field: NDArray[Any]) -> NDArray[Any]:
-    if field.dtype.kind not in "iu" or field.dtype.itemsize == 1:
-        return field
-    limits = np.iinfo(np.int32)
-    fits = not field.size or (limits.min <= int(field.min()) and int(field.max()) <= limits.max)
-    return field.astype(np.int32 if fits else np.int64)
-
-
-def _split(arrays: dict[str, Any], layout: np.dtype[Any]) -> list[NDArray[Any]]:
-    """Return the nodes of each tree, in the layout of scikit-learn."""
-    sizes, fields = arrays["sizes"], arrays["nodes"]
-    if sizes.ndim != 1 or sizes.dtype.kind != "i" or not len(sizes) or (sizes < 1).any():
-        raise ValueError("expected trees of at least one node each")
+    Children come after their parent, and every node but the root is the child of one: so each path ends in a leaf.
+    """
     if set(fields) != set(layout.names or ()):
-        known, found = ", ".join(layout.names or ()), ", ".join(sorted(map(str, fields)))
-        raise ValueError(f"expected trees of the fields of the scikit-learn installed, {known}; found {found}")
-    count = len(fields[(layout.names or ("",))[0]])
-    if sum(sizes.tolist()) != count:
-        raise ValueError(f"expected trees of {sum(sizes.tolist())} nodes, found {count}")
-    nodes = np.zeros(count, layout)
+        raise ValueError(f"expected trees of the scikit-learn installed, with {layout.names}, found {list(fields)}")
+    nodes = np.zeros(int(sizes.sum()), layout)
     for name, field in fields.items():
-        nodes[name] = _as_type(field, name, count, layout[name])
-    return np.split(nodes, np.cumsum(sizes)[:-1])
+        if field.shape != nodes.shape or field.dtype != layout[name]:
+            raise ValueError(f"expected {len(nodes)} numbers of type {layout[name]} as {name} of trees")
+        nodes[name] = field
+    left, right, feature, is_leaf = _pointers(nodes)
+    start = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place, size = np.arange(len(nodes)) - start, np.repeat(sizes, sizes)
+    inner = ~is_leaf
+    children = [child[inner] for child in (left, right)]
+    inside = all(((place[inner] < child) & (child < size[inner])).all() for child in children)
+    if not inside or not ((feature[inner] >= 0) & (feature[inner] < n_features)).all():
+        raise ValueError("a tree points outside itself")
+    parents = np.bincount(np.concatenate([child + start[inner] for child in children]), minlength=len(nodes))
+    if (parents[place > 0] != 1).any():
+        raise ValueError("a tree points twice to the same node, or never")
+    return nodes
 
 
-def _as_type(field: NDArray[Any], name: str, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a field of nodes in the type of scikit-learn; raise ValueError if a number does not fit into it."""
-    if field.shape != (count,):
-        raise ValueError(f"expected {count} numbers as {name}, found {shown(field)}")
-    if dtype.kind == "f":
-        if field.dtype != dtype or np.isnan(field).any():
-            raise ValueError(f"expected numbers of type {dtype} as {name}, found {shown(field)}")
-        return field
-    limits = np.iinfo(dtype)
-    if field.dtype.kind not in "iu" or not limits.min <= int(field.min()) <= int(field.max()) <= limits.max:
-        raise ValueError(f"expected whole numbers of type {dtype} as {name}, found others")
-    return field.astype(dtype)
+def _pointers(nodes: NDArray[Any]) -> list[Any]:
+    """Return the left and the right child of each node, its feature, and whether it is a leaf."""
+    if "left_child" in (nodes.dtype.names or ()):
+        left, right, feature = (nodes[name].astype(np.int64) for name in ("left_child", "right_child", "feature"))
+        return [left, right, feature, left == -1]
+    left, right, feature = (nodes[name].astype(np.int64) for name in ("left", "right", "feature_idx"))
+    return [left, right, feature, nodes["is_leaf"] == 1]
+
+
+def _depth(nodes: NDArray[Any]) -> int:
+    left, right = nodes["left_child"], nodes["right_child"]
+    level, depth = np.zeros(1, np.intp), 0
+    while len(inner := level[left[level] != -1]):
+        level, depth = np.concatenate([left[inner], right[inner]]), depth + 1
+    return depth

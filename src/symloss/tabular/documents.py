@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symloss.columns import as_text
-from symloss.estimators.model_files import add_files
-from symloss.files import real, whole_folder
+from symloss.files import real, whole_file
 from symloss.tabular.findings import findings
 from symloss.tabular.fitting import Fitted
 from symloss.tabular.importance import column_importance
@@ -42,7 +41,7 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     ...     add_documents(fitted, frame, Path(parent) / "model", About("data.csv"))
     ...     sorted(path.name for path in (Path(parent) / "model").iterdir())[:3]
     []
-    ['labels.csv', 'model.json', 'report.html']
+    ['labels.csv', 'model.safetensors', 'report.html']
     """
     documents: dict[str, Callable[[], bytes]] = {
         LABELS: lambda: _csv(label_table(fitted, frame, about.ids)),
@@ -51,7 +50,7 @@ def add_documents(fitted: Fitted, frame: DataFrame, folder: Path, about: About) 
     troubles = []
     for name, make in documents.items():
         try:
-            add_files(folder, {name: make()})
+            _write(folder / name, make())
         except Exception as error:  # whatever it is, the model is there
             troubles.append(f"the model is saved, but {name} could not be made: {type(error).__name__}: {error}")
     return troubles
@@ -82,9 +81,9 @@ def write_audit(fitted: Fitted, frame: DataFrame, folder: Path, about: About) ->
         contents[PAGE] = _html(audit_page(fitted, frame, about))
     except Exception as error:  # whatever it is, the list of labels can be written
         warnings.warn(f"{PAGE} could not be made: {type(error).__name__}: {error}", stacklevel=2)
-    with whole_folder(folder) as new:
-        for name, content in contents.items():
-            (new / name).write_bytes(content)
+    (folder / PAGE).unlink(missing_ok=True)  # an older one, if a new one could not be made
+    for name, content in contents.items():
+        _write(folder / name, content)
     return [folder / name for name in contents]
 
 
@@ -169,6 +168,11 @@ def _is_as_written(folder: Path) -> bool:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _html(page: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,9 +16,7 @@ from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
 from symloss.estimators import AUCClassifier, AUCClassifierCV
 from symloss.estimators.calibration import clean_probabilities
-from symloss.estimators.file_values import shown
-from symloss.estimators.model_files import TABLE, damaged, read_json, read_model
-from symloss.estimators.persistence import estimator_of, save_with
+from symloss.estimators.saving import damaged, load_with, save_with
 from symloss.tabular.differences import Differences, Profile
 from symloss.tabular.given_labels import match_labels
 from symloss.tabular.rates import known_rates
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from symloss.metrics import Estimate
 
 Array = NDArray[np.float64]
+MODEL, _DOCUMENTS = "model.safetensors", ("labels.csv", "report.html")  # what symloss fit writes into a folder
 BLOCK = 5000  # rows that are scored together: in a block of another size, products may round otherwise
 
 
@@ -223,10 +221,11 @@ class TableModel:
     def save(self, folder: str | Path) -> list[Path]:
         """Write the model into a folder, and return the paths of all files in it.
 
-        No pickle is written. A folder that holds a saved model and nothing else is replaced; any other folder that is
-        not empty is refused.
+        No pickle is written. In a folder that holds a saved model and nothing else, the model is replaced; any other
+        folder that is not empty is refused.
         """
         folder = Path(folder)
+        check_replaceable(folder)
         table: dict[str, Any] = {
             "label": self.label,
             "labels": list(self.labels),
@@ -237,7 +236,7 @@ class TableModel:
             table["profile"] = self.profile.to_json()
         if self.decimal is not None:
             table["decimal"] = self.decimal
-        save_with(self.estimator, folder, {TABLE: json.dumps(table, indent=1).encode()})
+        save_with(self.estimator, folder / MODEL, table)
         return sorted(folder.iterdir())
 
     @classmethod
@@ -246,12 +245,12 @@ class TableModel:
 
         ``trusted`` are types of candidates that are not symloss's own, see ``symloss.estimators.load``.
         """
-        stored = read_model(Path(folder))
-        path = stored.folder / TABLE
-        if TABLE not in stored.files:
-            raise ValueError(f"{folder} holds an estimator without the columns of a table: symloss fit writes both")
-        estimator = estimator_of(stored, trusted=trusted)
-        table = read_json(stored.file(TABLE), path)
+        path = Path(folder) / MODEL
+        if not path.is_file():
+            raise ValueError(f"no model in {folder}: there is no {MODEL}")
+        estimator, table = load_with(path, trusted=trusted)
+        if table is None:
+            raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")
         try:
             model = cls(estimator, *_of_table(table))
             _check_features(model)
@@ -334,22 +333,40 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     return TableModel.load(folder, trusted)
 
 
+def check_replaceable(folder: Path) -> None:
+    """Raise ValueError unless a folder does not exist, is empty, or holds a model and nothing else.
+
+    Examples
+    --------
+    >>> check_replaceable(Path(__file__).parent)
+    Traceback (most recent call last):
+    ValueError: ...tabular is no model folder, and is not overwritten
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file, and is not overwritten")
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if names and MODEL not in names:
+        raise ValueError(f"{folder} is no model folder, and is not overwritten")
+    if others := names - {MODEL, *_DOCUMENTS}:
+        raise ValueError(f"{folder} holds more than a model ({', '.join(sorted(others))}), and is not overwritten")
+
+
 def _of_table(table: Any) -> tuple[Encoding, str, tuple[Any, Any], tuple[str, ...], Profile | None, str | None]:
-    """Return what ``table.json`` tells, after a check of all types; earlier versions wrote fewer keys."""
+    """Return what a saved model tells of its table, after a check of all types."""
     if not isinstance(table, dict):
-        raise ValueError(f"expected what is known of a table, found {shown(table)}")
+        raise ValueError(f"expected what is known of a table, found {table!r}")
     labels, notes, decimal = table["labels"], table.get("notes", []), table.get("decimal")
     if not isinstance(labels, list) or len(labels) != 2 or labels[0] == labels[1]:
-        raise ValueError(f"expected two labels, found {shown(labels)}")
+        raise ValueError(f"expected two labels, found {labels!r}")
     for label in labels:
         if not isinstance(label, (str, int, float)):
-            raise ValueError(f"expected a text or a number as label, found {shown(label)}")
+            raise ValueError(f"expected a text or a number as label, found {label!r}")
     if not isinstance(table["label"], str):
-        raise ValueError(f"expected the name of a column as label, found {shown(table['label'])}")
+        raise ValueError(f"expected the name of a column as label, found {table['label']!r}")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise ValueError(f"expected a list of sentences as notes, found {shown(notes)}")
+        raise ValueError(f"expected a list of sentences as notes, found {notes!r}")
     if decimal not in (None, ".", ","):
-        raise ValueError(f"expected a point or a comma as decimal, found {shown(decimal)}")
+        raise ValueError(f"expected a point or a comma as decimal, found {decimal!r}")
     profile = Profile.from_json(table["profile"]) if "profile" in table else None
     encoding = Encoding.from_json(table["encoding"])
     return encoding, table["label"], (labels[0], labels[1]), tuple(notes), profile, decimal
@@ -360,11 +377,11 @@ def _check_features(model: TableModel) -> None:
     features, names = model.encoding.features, getattr(model.estimator, "feature_names_in_", None)
     count = model.estimator.n_features_in_
     if len(features) != count or (names is not None and features != names.tolist()):
-        raise ValueError(f"expected the {count} features of the model, found {len(features)}: {shown(features)}")
+        raise ValueError(f"expected the {count} features of the model, found {len(features)}: {features!r}")
     measured = [feature for column in model.encoding.columns if column.is_measured for feature in column.features]
     unknown = [] if model.profile is None else [name for name in measured if name not in model.profile.ranges]
     if unknown:
-        raise ValueError(f"expected the range of every feature that is measured, found none of {shown(unknown)}")
+        raise ValueError(f"expected the range of every feature that is measured, found none of {unknown!r}")
 
 
 def _near(name: str, known: list[str]) -> list[str]:
