@@ -43,7 +43,7 @@ from symloss.estimators.representation import candidates_table
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import choose_threshold
-from symloss.machines import LostTask, completed
+from symloss.machines import completed
 from symloss.metrics.samples import two_samples
 
 Array = NDArray[np.float64]
@@ -297,8 +297,6 @@ class _ClassifierCV(BinaryClassifier):
         results: dict[int, Any] = {}
         start, before = time.monotonic(), done
         for k, result in completed(function, tasks, self.n_jobs):
-            if isinstance(result, LostTask):
-                raise result
             results[k] = result
             for name in names[k]:
                 done += 1

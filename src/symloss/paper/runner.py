@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from symloss.functional import RISKS
 from symloss.losses import Loss
-from symloss.machines import LostTask, completed
+from symloss.machines import completed
 from symloss.paper.experiment import label
 from symloss.paper.protocol import (
     CIFAR10_PAIRS,
@@ -180,8 +180,7 @@ def run(
 
     You can stop it at any moment: what is finished is kept, and the next run continues from there. A result that lacks
     a loss or a risk is completed. A file that cannot be read, because it is damaged, protected, or from a newer
-    version, is reported and left as it is. If a configuration fails, the others go on. If its worker dies, it is run
-    again.
+    version, is reported and left as it is. If a configuration fails, the others go on.
 
     Parameters
     ----------
@@ -256,13 +255,13 @@ def _task(
 def _written(
     folder: Path,
     configuration: Configuration,
-    result: Result | str | LostTask,
+    result: Result | str,
     sources: dict[str, str],
     replace_damaged: bool,
 ) -> Outcome:
     """Write a result that a worker sent, and return its outcome; ``sources`` holds each data set's source so far."""
     if not isinstance(result, Result):
-        return Outcome(configuration, error=str(result))
+        return Outcome(configuration, error=result)
     try:
         check_source(sources.setdefault(configuration.dataset, _source(result)), _source(result), "another result")
         path = result_path(folder, configuration.dataset, configuration.pi, configuration.pi_prime)
