@@ -1,130 +1,79 @@
+"""The risks: values, shapes, missing labels and classes, what users do with a loss, ranks, whole epochs, batches.
+
+Run as a script, this file is one of several ranks: ``python test_risks.py RANK WORLD INIT_FILE DEVICE``.
+"""
+
+import copy
+import itertools
 import math
+import pickle
 import re
+import subprocess
+import sys
 import warnings
+from collections import Counter
 
 import numpy as np
 import pandas
 import pytest
 import torch
+import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score, roc_curve
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader, TensorDataset
 
 import symloss as sl
-from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_risk
+from symloss.functional import MissingClassWarning, auc_derivatives, auc_risk, ber_risk, partial_auc_risk
 
 LOSSES = sl.list_losses()
 RISKS = [ber_risk, auc_risk]
+MODULES = [sl.BERLoss, sl.AUCLoss, sl.PartialAUCLoss]
+quiet = pytest.mark.filterwarnings("ignore::symloss.functional.MissingClassWarning")
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, needs_cuda])]
 
 
-def reference(risk, scores, target, name, weight=None):
-    """The definitions, by loops over points in float64 NumPy."""
-    loss = sl.get_loss(name)
+def values(loss, z):
+    return sl.get_loss(loss)(torch.as_tensor(z, dtype=torch.float64)).numpy()
+
+
+# Values and gradients.
+
+
+def definition(risk, scores, target, loss, weight=None):
+    """The risk of points with both classes, by all pairs in float64 NumPy."""
     weight = np.ones(len(scores)) if weight is None else weight
-
-    def value(z):
-        return loss(torch.tensor(float(z), dtype=torch.float64)).item()
-
-    pos = [(s, w) for s, y, w in zip(scores, target, weight, strict=True) if y > 0 and w > 0]
-    neg = [(s, w) for s, y, w in zip(scores, target, weight, strict=True) if y <= 0 and w > 0]
+    (s, w), (t, v) = ((scores[of], weight[of] / weight[of].sum()) for of in (target == 1, target != 1))
     if risk is ber_risk:
-        terms = [
-            sum(w * value(sign * s) for s, w in side) / sum(w for _, w in side)
-            for side, sign in ((pos, 1), (neg, -1))
-            if side
-        ]
-        return 0.5 * sum(terms)
-    total = sum(w for _, w in pos) * sum(w for _, w in neg)
-    return sum(w * v * value(s - t) for s, w in pos for t, v in neg) / total if total else 0.0
-
-
-@pytest.mark.filterwarnings("ignore::symloss.functional.MissingClassWarning")
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("name", LOSSES)
-@given(data=st.data())
-def test_against_the_definition(risk, name, data):
-    n = data.draw(st.integers(1, 12))
-    scores = data.draw(
-        st.lists(st.sampled_from([-60.0, -1.0, 0.0, 0.5, 1.0, 3.25, 60.0]) | st.floats(-9, 9), min_size=n, max_size=n)
-    )
-    target = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
-    weight = data.draw(st.none() | st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=n, max_size=n))
-    tensor = None if weight is None else torch.tensor(weight, dtype=torch.float64)
-    value = risk(torch.tensor(scores, dtype=torch.float64), target, name, tensor).item()
-    assert value == pytest.approx(reference(risk, scores, target, name, weight), rel=1e-12, abs=1e-13)
+        return (w @ values(loss, s) + v @ values(loss, -t)) / 2
+    return w @ values(loss, s[:, None] - t) @ v
 
 
 @pytest.mark.parametrize("risk", RISKS)
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 40), name=st.sampled_from(LOSSES), weighted=st.booleans())
+def test_against_the_definition(risk, seed, n, name, weighted):
+    rng = np.random.default_rng(seed)
+    target = rng.choice([-1, 1], n)
+    target[:2] = -1, 1
+    scores = rng.choice([rng.normal(size=n), rng.integers(-3, 4, n).astype(float)])  # also with ties
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else None
+    if weighted:
+        weight[:2] = 1.0
+    found = risk(torch.from_numpy(scores), target, name, weight).item()
+    assert found == pytest.approx(definition(risk, scores, target, name, weight), rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("risk", [*RISKS, lambda *args: partial_auc_risk(*args, max_fpr=0.6, min_tpr=0.2)])
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradient_by_finite_differences(risk, name):
-    scores = torch.randn(12, dtype=torch.float64) * 2 + 0.017
-    scores.requires_grad_()
-    target = torch.arange(12) % 3 == 0
+    scores = (torch.randn(2, 12, dtype=torch.float64) * 2 + 0.017).requires_grad_()
+    target = torch.stack([torch.arange(12) % 3 == 0, torch.arange(12) % 4 == 0])
     weight = torch.rand(12, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda s: risk(s, target, name, weight), (scores,), atol=1e-6)
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("name", ["sigmoid", "barrier_hinge", "savage"])
-def test_label_codings_agree(risk, name):
-    scores = torch.randn(20)
-    y = torch.arange(20) % 3 == 0
-    values = [
-        risk(scores, target, name) for target in (y, y.long(), y.float(), 2 * y.long() - 1, y.numpy(), y.tolist())
-    ]
-    assert len({value.item() for value in values}) == 1
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@given(data=st.data())
-def test_weights_are_repetitions(risk, data):
-    n = data.draw(st.integers(2, 8))
-    weight = torch.tensor(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
-    scores = torch.randn(n, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
-    target = torch.arange(n) % 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingClassWarning)
-        weighted = risk(scores, target, "logistic", weight)
-        repeated = risk(scores.repeat_interleave(weight), target.repeat_interleave(weight), "logistic")
-    torch.testing.assert_close(weighted, repeated, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("name", LOSSES)
-def test_permutation_and_class_balance(risk, name):
-    scores, target = torch.randn(30, dtype=torch.float64), torch.arange(30) % 4 == 0
-    order = torch.randperm(30)
-    value = risk(scores, target, name)
-    torch.testing.assert_close(risk(scores[order], target[order], name), value, rtol=1e-12, atol=1e-13)
-    more = torch.cat([scores, scores[target]])  # twice the positives: the same risk
-    torch.testing.assert_close(risk(more, torch.cat([target, target[target]]), name), value, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_auc_does_not_see_a_shift(name):
-    scores, target = torch.randn(30, dtype=torch.float64), torch.arange(30) % 4 == 0
-    torch.testing.assert_close(
-        auc_risk(scores + 2.0**20, target, name), auc_risk(scores, target, name), rtol=1e-8, atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("shared", [True, False])
-def test_batched_is_one_by_one(risk, name, shared):
-    scores = torch.randn(2, 3, 14, dtype=torch.float64, requires_grad=True)
-    target = torch.arange(14) % 3 == 0 if shared else torch.rand(2, 3, 14) < 0.4
-    target[..., 0], target[..., 1] = True, False
-    weight = torch.rand(14, dtype=torch.float64)
-    value = risk(scores, target, name, weight)
-    assert value.shape == (2, 3)
-    (gradient,) = torch.autograd.grad(value.sum(), scores)
-    labels = target.expand(2, 3, 14)
-    for index in np.ndindex(2, 3):
-        one = scores[index].detach().requires_grad_()
-        single = risk(one, labels[index], name, weight)
-        torch.testing.assert_close(value[index], single, rtol=1e-12, atol=1e-13)
-        torch.testing.assert_close(gradient[index], torch.autograd.grad(single, one)[0], rtol=1e-11, atol=1e-13)
 
 
 def test_agrees_with_scikit_learn():
@@ -133,36 +82,217 @@ def test_agrees_with_scikit_learn():
     y, weight = rng.random(200) < 0.3, rng.random(200)
     value = auc_risk(torch.from_numpy(scores), y, "zero_one", torch.from_numpy(weight)).item()
     assert 1 - value == pytest.approx(roc_auc_score(y, scores, sample_weight=weight), abs=1e-12)
-    off = scores + 0.5
-    value = ber_risk(torch.from_numpy(off), y, "zero_one", torch.from_numpy(weight)).item()
-    assert 1 - value == pytest.approx(balanced_accuracy_score(y, off > 0, sample_weight=weight), abs=1e-12)
+    value = ber_risk(torch.from_numpy(scores + 0.5), y, "zero_one", torch.from_numpy(weight)).item()
+    assert 1 - value == pytest.approx(balanced_accuracy_score(y, scores + 0.5 > 0, sample_weight=weight), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("label", [1, -1, 0])
-def test_a_missing_class(name, label):
-    scores = torch.tensor([0.5, -2.0], requires_grad=True)
-    target = torch.tensor([label, label])
-    sign = 1 if label == 1 else -1
-    with pytest.warns(MissingClassWarning, match="lacks a class"):
-        value = sl.BERLoss(name)(scores, target)
-    torch.testing.assert_close(value, 0.5 * sl.get_loss(name)(sign * scores).mean())
-    with pytest.warns(MissingClassWarning, match="zero"):
-        value = sl.AUCLoss(name)(scores, target)
-    value.backward()
-    assert value.item() == 0
-    assert scores.grad.tolist() == [0, 0]
-
-
-@pytest.mark.filterwarnings("ignore::symloss.functional.MissingClassWarning")
 @pytest.mark.parametrize("risk", RISKS)
-def test_empty_batches(risk):
-    scores = torch.zeros(0, requires_grad=True)
-    risk(scores, torch.zeros(0), "sigmoid").backward()
-    assert scores.grad.shape == (0,)
-    assert risk(torch.zeros(3, 0), torch.zeros(0), "sigmoid").tolist() == [0, 0, 0]
-    assert risk(torch.zeros(0, 4), torch.tensor([0, 1, 0, 1]), "sigmoid").shape == (0,)
-    assert risk(torch.ones(2), [0, 1], "hinge", torch.zeros(2)).item() == 0
+def test_codings_and_containers_agree(risk):
+    scores, y = np.array([0.5, -1.0, 2.0, 0.1]), np.array([1, 0, 1, 0])
+    expected = risk(torch.from_numpy(scores), y)
+    codings = [y == 1, 2 * y - 1, y.astype(np.float16), y.tolist(), y.astype(">i4"), y.astype(np.uint16), y[::-1][::-1]]
+    for target in [*codings, *map(torch.as_tensor, codings[:4]), pandas.Series(y, index=[7, 3, 9, 4])]:
+        assert risk(torch.from_numpy(scores), target) == expected
+    assert risk(pandas.Series(scores, index=[7, 3, 9, 4]), y) == expected
+    assert risk(scores[::-1], y[::-1]) == pytest.approx(expected.item())
+    as_function = risk(torch.from_numpy(scores), y, lambda z: torch.sigmoid(-z))
+    torch.testing.assert_close(as_function, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.3}])
+@pytest.mark.parametrize("risk", RISKS)
+def test_precision_in_and_out(risk, dtype, rates):
+    scores = torch.randn(50, dtype=dtype, requires_grad=True)
+    target = torch.arange(50) % 2
+    value = risk(scores, target, "logistic", **rates)
+    value.backward()
+    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert scores.grad.dtype == dtype
+    exact = risk(scores.detach().double(), target, "logistic", **rates)
+    assert value.item() == pytest.approx(exact.item(), rel=2e-6)
+
+
+@pytest.mark.parametrize("risk", [*RISKS, lambda *args: partial_auc_risk(*args, max_fpr=0.5)])
+def test_points_without_weight_do_not_exist(risk):
+    scores = torch.tensor([0.0, -1e4, 1.0, math.nan, math.inf], requires_grad=True)  # exp(1e4) is infinite
+    weight = torch.tensor([1.0, 0.0, 2.0, 0.0, 0.0])
+    value = risk(scores, [1, 1, 0, 0, 7], "exponential", weight)  # a label of no weight may be anything
+    value.backward()
+    assert value == risk(scores[[0, 2]], [1, 0], "exponential")
+    assert scores.grad.isfinite().all()
+    assert not scores.grad[weight == 0].any()
+
+
+def test_derivatives_of_the_auc_risk():
+    scores = torch.randn(60, dtype=torch.float64, requires_grad=True)
+    target, weight = torch.arange(60) % 3 == 0, torch.rand(60)
+    (expected,) = torch.autograd.grad(auc_risk(scores, target, "logistic", weight), scores)
+    first, second = auc_derivatives(scores, target, "logistic", weight)
+    torch.testing.assert_close(first, expected)
+    for i in (0, 1, 2):
+        shift = 1e-4 * (torch.arange(60) == i)
+        ahead, behind = (
+            auc_derivatives(scores.detach() + way * shift, target, "logistic", weight)[0] for way in (1, -1)
+        )
+        assert second[i].item() == pytest.approx((ahead[i] - behind[i]).item() / 2e-4, rel=1e-5)
+    with pytest.warns(MissingClassWarning, match="derivatives"):
+        assert not any(part.any() for part in auc_derivatives(torch.randn(3), [1, 1, 1]))
+
+
+# The partial AUC.
+
+
+def top_of(scores, weight, share):
+    """Weights of the top scores, each with what is left of the share; equal scores divide it."""
+    left, kept = share * weight.sum(), torch.zeros_like(weight)
+    for value in scores.unique().flip(0):
+        tied = scores == value
+        mass = weight[tied].sum()
+        kept[tied] = weight[tied] * (min(left / mass, 1.0) if mass > 0 else 0.0)
+        left = max(left - mass, 0.0)
+    return kept
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.floats(0.01, 1), st.floats(0, 0.95), st.sampled_from(["zero_one", "hinge", "sigmoid"])
+)
+def test_the_partial_risk_is_that_of_all_pairs_of_its_part(seed, max_fpr, min_tpr, loss):
+    generator = torch.Generator().manual_seed(seed)
+    n = int(torch.randint(4, 60, (1,), generator=generator))
+    y = torch.rand(n, generator=generator) < 0.4
+    y[:2] = torch.tensor([True, False])
+    scores = ((torch.randn(n, generator=generator, dtype=torch.float64) * 4).round() / 4).requires_grad_()  # with ties
+    weight = torch.randint(0, 3, (n,), generator=generator).double()
+    weight[:2] = 1.0
+    risk = partial_auc_risk(scores, y, loss, weight, max_fpr=max_fpr, min_tpr=min_tpr)
+    w, v = top_of(-scores.detach()[y], weight[y], 1 - min_tpr), top_of(scores.detach()[~y], weight[~y], max_fpr)
+    pairs = w[:, None] * v
+    expected = (pairs * sl.get_loss(loss)(scores[y][:, None] - scores[~y])).sum() / pairs.sum()
+    torch.testing.assert_close(risk, expected)
+    found, wanted = (torch.autograd.grad(of, scores, allow_unused=True)[0] for of in (risk, expected))
+    torch.testing.assert_close(found, torch.zeros_like(found) if wanted is None else wanted, atol=1e-12, rtol=1e-9)
+
+
+def test_the_partial_risk_is_the_area_of_a_part_of_the_curve():
+    generator = np.random.default_rng(0)
+    y = generator.random(500) < 0.3
+    scores = generator.normal(size=500) + y
+    fpr, tpr, _ = roc_curve(y, scores, drop_intermediate=False)
+    for share, least in ((0.05, 0), (0.333, 0), (0.5, 0.4), (1, 0.7)):
+        grid = np.linspace(0, share, 200_001)
+        height = np.maximum(np.interp(grid, fpr, tpr) - least, 0)
+        risk = partial_auc_risk(torch.from_numpy(scores), y, "zero_one", max_fpr=share, min_tpr=least)
+        assert 1 - risk.item() == pytest.approx(height.mean() / (1 - least), abs=1e-4)
+
+
+def test_parts_that_cannot_be():
+    for wrong in ({"max_fpr": 0.0}, {"max_fpr": 1.1}, {"max_fpr": math.nan}, {"min_tpr": 1.0}, {"min_tpr": -0.1}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            sl.PartialAUCLoss(**wrong)
+    with pytest.raises(TypeError, match="clean labels cannot be had"):
+        sl.PartialAUCLoss(pi=0.9, pi_prime=0.1)
+
+
+# Shapes, several labels, missing labels, missing classes.
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_last_dimension_of_one_is_no_problem(module):
+    scores, y, weight = torch.randn(20), torch.arange(20) % 3 == 0, torch.rand(20)
+    expected = module()(scores, y, weight)
+    assert module()(scores[:, None], y[:, None], weight[:, None]) == expected
+    assert module()(scores[:, None], y.float()[:, None], weight) == expected
+    assert module()(scores, y[:, None], weight[:, None]) == expected
+    assert module()(scores[:, None], y, weight) == expected
+    two = module()(torch.stack([scores, -scores])[..., None], y[:, None])
+    torch.testing.assert_close(two, torch.stack([module()(scores, y), module()(-scores, y)]))
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("loss", ["sigmoid", "barrier_hinge"])
+def test_several_labels_are_one_problem_a_column(module, loss):
+    scores = torch.randn(30, 4, dtype=torch.float64, requires_grad=True)
+    target, weight = (torch.rand(30, 4) < 0.4).float(), torch.rand(30, 4)
+    target[:, 2] = 0  # a label that no point has
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of which macro says nothing
+        macro = module(loss, num_labels=4)(scores, target, weight)
+    expected = torch.stack([module(loss)(scores[:, k], target[:, k], weight[:, k]) for k in (0, 1, 3)])
+    torch.testing.assert_close(macro, expected.mean())
+    for found, wanted in zip(*(torch.autograd.grad(of, scores) for of in (macro, expected.mean())), strict=True):
+        torch.testing.assert_close(found, wanted)
+    each = module(loss, num_labels=4, average="none", empty="nan")(scores, target, weight)
+    torch.testing.assert_close(each[[0, 1, 3]], expected)
+    assert each.isnan().tolist() == [False, False, True, False]
+    by_row = module(loss, num_labels=4)(scores, target, weight[:, 0])
+    torch.testing.assert_close(by_row, module(loss, num_labels=4)(scores, target, weight[:, :1].expand(30, 4)))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_class_numbers_are_one_class_against_the_rest(module):
+    scores, classes = torch.randn(40, 5), torch.arange(40) % 4  # the last class is empty
+    one_hot = nn.functional.one_hot(classes, 5)
+    criterion = module(num_labels=5)
+    for target in (classes, classes[:, None], classes.float(), classes.tolist()):
+        assert criterion(scores, target) == criterion(scores, one_hot)
+    some = module(num_labels=5, ignore_index=-100)(scores, torch.where(classes == 3, -100, classes))
+    torch.testing.assert_close(some, criterion(scores[classes != 3], classes[classes != 3]))
+    with pytest.raises(ValueError, match="class numbers must be whole numbers from 0 to 4, got the values -1, 0, 1, 2"):
+        criterion(scores, classes - 1)
+    with pytest.raises(ValueError, match=re.escape("scores must have shape (N, 3) with num_labels=3, got (40, 5)")):
+        module(num_labels=3)(scores, classes)
+    with pytest.raises(
+        ValueError, match=r"target must have shape \(40, 5\), or \(40,\) for class numbers, got \(40, 4\)"
+    ):
+        criterion(scores, one_hot[:, :4])
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("validate", [True, False])
+def test_missing_labels(module, validate):
+    scores = torch.randn(30, 3, dtype=torch.float64, requires_grad=True)
+    target = torch.arange(90).reshape(30, 3) % 5 // 2 - 1  # -1, 0 and 1
+    criterion = module(num_labels=3, average="none", ignore_index=-1, validate=validate)
+    expected = torch.stack([module()(s[y >= 0], y[y >= 0]) for s, y in zip(scores.T, target.T, strict=True)])
+    unlabeled = torch.where(target < 0, math.nan, target.double())
+    found = [criterion(scores, target), module(num_labels=3, average="none", ignore_index=math.nan)(scores, unlabeled)]
+    if validate:
+        found.append(module(num_labels=3, average="none")(scores, unlabeled))  # NaN is missing anyway
+        found.append(torch.stack([module()(s, y) for s, y in zip(scores.T, unlabeled.T, strict=True)]))
+    for each in found:
+        torch.testing.assert_close(each, expected)
+        (gradient,) = torch.autograd.grad(each.sum(), scores)
+        assert not gradient[target < 0].any()
+        torch.testing.assert_close(gradient, torch.autograd.grad(expected.sum(), scores, retain_graph=True)[0])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_missing_class(module):
+    scores = torch.tensor([0.5, -2.0, 1.0], requires_grad=True)
+    for label in (1, 0):
+        with pytest.warns(MissingClassWarning, match="a batch lacks a class") as seen:
+            value = module()(scores, 3 * [label])
+        assert [(warning.filename, len(seen)) for warning in seen] == [(__file__, 1)]  # names the line of the user
+        half = 0.5 * sl.Sigmoid()((2 * label - 1) * scores).mean()
+        torch.testing.assert_close(value, half if module is sl.BERLoss else torch.tensor(0.0))
+        (gradient,) = torch.autograd.grad(value, scores)
+        assert bool(gradient.any()) == (module is sl.BERLoss)
+        value = module(empty="nan")(scores, 3 * [label])
+        assert value.isnan()
+        assert torch.autograd.grad(value, scores)[0].isfinite().all()
+        with pytest.raises(ValueError, match="a batch lacks a class"):
+            module(empty="raise")(scores, 3 * [label])
+    assert module(empty="raise")(scores, [1, 0, 0]).isfinite()
+    with pytest.warns(MissingClassWarning):
+        two = module()(torch.stack([scores, scores]), [[1, 1, 1], [0, 1, 0]])
+    assert two[1] == module()(scores, [0, 1, 0])
+    with pytest.raises(ValueError, match="empty must be one of zero, nan, raise, got 'skip'"):
+        module(empty="skip")
+    with pytest.raises(ValueError, match="average must be one of macro, none, got 'micro'"):
+        module(average="micro")
+    with pytest.raises(ValueError, match="needs validate=True"):
+        module(empty="raise", validate=False)
 
 
 def test_the_warning_shows_once():
@@ -173,122 +303,130 @@ def test_the_warning_shows_once():
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("risk", RISKS)
-def test_weightless_points_cannot_poison(risk):
-    # exp(1e4) is infinite, and zero times infinity is not a number.
-    scores = torch.tensor([0.0, -1e4, 1.0, 1e4], requires_grad=True)
-    value = risk(scores, [1, 1, 0, 0], "exponential", torch.tensor([1.0, 0.0, 1.0, 0.0]))
-    value.backward()
-    assert value.isfinite()
-    assert scores.grad.isfinite().all()
-    ragged = torch.tensor([[0.0, -1e4], [-1e4, 0.0]], requires_grad=True)
-    risk(ragged, [[1, 0], [0, 1]], "exponential").sum().backward()
-    assert ragged.grad.isfinite().all()
+@quiet
+@pytest.mark.parametrize("module", MODULES)
+def test_batches_without_points(module):
+    scores = torch.zeros(0, requires_grad=True)
+    module()(scores, torch.zeros(0)).backward()
+    assert scores.grad.shape == (0,)
+    assert module()(torch.zeros(3, 0), torch.zeros(0)).tolist() == [0, 0, 0]
+    assert module()(torch.zeros(0, 4), torch.tensor([0, 1, 0, 1])).shape == (0,)
+    assert module(num_labels=2)(torch.zeros(0, 2), torch.zeros(0, 2)) == 0
+    assert module()(torch.ones(2), [0, 1], torch.zeros(2)).item() == 0
 
 
-@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
-def test_a_balanced_risk_that_is_infinite(rates):
-    # The point of no weight has no part in it, also if the one that counts has an infinite loss.
-    scores = torch.tensor([-1e4, 0.0, 0.0], requires_grad=True)
-    value = ber_risk(scores, [1, 0, 0], "exponential", torch.tensor([1.0, 1.0, 0.0]), **rates)
-    value.backward()
-    assert value == math.inf
-    assert scores.grad[0] == -math.inf
-    assert scores.grad[2] == 0
+# What users do with a loss: the contract.
+
+CRITERIA = [sl.AUCLoss(), sl.AUCLoss("barrier_hinge"), sl.AUCLoss("squared"), sl.AUCLoss(torch.cos),
+            sl.AUCLoss("logistic", pi=0.9, pi_prime=0.2), sl.BERLoss(), sl.BERLoss("hinge", pi=0.9, pi_prime=0.2),
+            sl.PartialAUCLoss("hinge", max_fpr=0.3)]  # fmt: skip
+INPUTS = {  # shape, dtype, with weights, whether both classes are there
+    "few": ((30,), torch.float32, False, True),
+    "float64": ((600,), torch.float64, False, True),
+    "bfloat16": ((30,), torch.bfloat16, False, True),
+    "many": ((4200,), torch.float32, False, True),
+    "weights": ((1100,), torch.float32, True, True),
+    "one class": ((30,), torch.float32, False, False),
+    "a column": ((30, 1), torch.float32, False, True),
+    "columns": ((30, 3), torch.float32, False, True),
+    "leading": ((2, 3, 30), torch.float32, True, True),
+}
 
 
-@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
-def test_a_share_that_float32_cannot_hold(rates):
-    # A share of 1e-60 would be 0 in float32, and the loss infinite: their product is a number, and not NaN.
-    target, weight = [1, 1, 0], torch.tensor([1.0, 1e-60, 1.0], dtype=torch.float64)
-    for margin in (-100.0, -200.0):
-        found = []
-        for dtype in (torch.float32, torch.float64):
-            scores = torch.tensor([1.0, margin, 0.0], dtype=dtype, requires_grad=True)
-            value = ber_risk(scores, target, "exponential", weight, **rates)
-            value.backward()
-            found.append(torch.cat([value.detach()[None], scores.grad]).double())
-        torch.testing.assert_close(*found, rtol=1e-6, atol=0)
+@quiet
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", INPUTS)
+@pytest.mark.parametrize("criterion", CRITERIA, ids=repr)
+def test_a_loss_is_a_plain_tensor(criterion, kind, device):
+    shape, dtype, weighted, both = INPUTS[kind]
+    if kind == "columns":
+        criterion = copy.deepcopy(criterion)
+        criterion.options["num_labels"] = 3
+    x = torch.randn(shape, dtype=dtype).to(device).requires_grad_()
+    target = torch.rand(shape, device=device) < (0.3 if both else -1.0)
+    weight = torch.rand(shape, device=device) if weighted else None
+
+    def fresh():
+        return criterion(1 * x, target, weight)
+
+    value = fresh()
+    assert value.shape == (shape[:-1] if kind == "leading" else ())
+    (plain,) = torch.autograd.grad(fresh().sum(), x)
+    loss = fresh()
+    loss += 3 * x.sum()
+    loss *= 2
+    torch.testing.assert_close(loss, 2 * (value + 3 * x.sum()))
+    loss.sum().backward(retain_graph=True)
+    loss.sum().backward()
+    torch.testing.assert_close(x.grad, 4 * (plain + 3 * value.numel()))
+    assert (value.item() if value.ndim == 0 else value.tolist()) is not None
+    again = fresh()
+    again.zero_()  # logged, and emptied
+    twin = pickle.loads(pickle.dumps(copy.deepcopy(criterion)))
+    twin.load_state_dict(criterion.state_dict())
+    assert not twin.state_dict()
+    torch.testing.assert_close(twin(x, target, weight), value)
 
 
-BAD = [
-    (torch.zeros(()), [1], "single number"),
-    (torch.zeros(3), [1, 0], "target must have shape (3,)"),
-    (torch.zeros(3, 1), [1, 0, 1], "use scores.squeeze(-1)"),
-    (torch.zeros(3), [[1, 0, 1]], "target must have shape (3,)"),
-    (torch.zeros(4, 3), torch.zeros(2, 3), "does not fit scores"),
-    (torch.zeros(3), [0, 1, 2], "got the values 0, 1, 2"),
-    (torch.zeros(3), [-1, 0, 1], "got the values -1, 0, 1"),
-    (torch.zeros(2), [0.0, math.nan], "got the values 0, nan"),
-    (torch.zeros(2), [0.5, 1.0], "got the values 0.5, 1"),
-    (torch.zeros(2), ["a", "b"], "labels in {0, 1}, {-1, +1} or bool must be numbers, got list"),
-    (torch.zeros(2), np.array(["a", "b"]), "must be numbers, got ndarray of dtype <U1"),
-    (torch.zeros(2), [[1], [0]], "use target.squeeze(-1)"),
-    (torch.zeros(2, dtype=torch.bool), [0, 1], "scores must be real numbers"),
-    ("abc", [0, 1], "scores must be"),
-]
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize(("scores", "target", "message"), BAD)
-def test_bad_input(risk, scores, target, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        risk(scores, target, "sigmoid")
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (torch.tensor([1.0, -1.0]), "numbers >= 0, got -1"),
-        (torch.tensor([1.0, math.nan]), "got nan"),
-        (torch.tensor([1.0, math.inf]), "got inf"),
-        (torch.ones(3), "weight must have the scores' shape (2,), got (3,)"),
-        (torch.ones(2, requires_grad=True), "weight.detach()"),
-        (torch.tensor([True, False]), "weight must be real numbers"),
-    ],
-)
-def test_bad_weights(risk, weight, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        risk(torch.zeros(2), [0, 1], "sigmoid", weight)
-
-
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
 @pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-def test_modules_are_thin_shells(module):
-    loss = module("barrier_hinge", b=10, r=1)
-    assert repr(loss) == f"{module.__name__}(BarrierHinge(b=10, r=1))"
-    assert not loss.state_dict()
-    assert not list(loss.parameters())
-    function = ber_risk if module is sl.BERLoss else auc_risk
-    scores, target = torch.randn(9), torch.arange(9) % 2
-    assert loss(scores, target) == function(scores, target, sl.BarrierHinge(10, 1))
-    assert loss(scores, target, weight=torch.ones(9)) == pytest.approx(loss(scores, target).item())
+def test_under_compile(module):
+    for rates in ({}, {"pi": 0.9, "pi_prime": 0.2}):
+        loss = module("barrier_hinge", **rates)
+        compiled = torch.compile(loss, backend="aot_eager", fullgraph=module is sl.BERLoss)
+        scores, target = torch.randn(16, requires_grad=True), torch.arange(16) % 2
+        value, expected = compiled(2 * scores, target), loss(2 * scores, target)
+        torch.testing.assert_close(value, expected)
+        torch.testing.assert_close(*(torch.autograd.grad(x, scores)[0] for x in (value, expected)))
+    if module is sl.BERLoss:  # values cannot be read: NaN tells that some are wrong
+        assert compiled(scores, target + 1).isnan()
+    else:
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="compile the model and call the loss on its output"):
+            torch.compile(loss, backend="aot_eager", fullgraph=True)(scores, target)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("risk", RISKS)
-def test_precision_in_and_out(risk, dtype):
-    scores = torch.randn(50, dtype=dtype, requires_grad=True)
-    target = torch.arange(50) % 2
-    value = risk(scores, target, "sigmoid")
+@pytest.mark.parametrize("risk", [*RISKS, lambda *args: partial_auc_risk(*args, max_fpr=0.5)])
+@pytest.mark.parametrize("name", ["sigmoid", "barrier_hinge", "zero_one"])
+def test_under_vmap(risk, name):
+    scores, labels = torch.randn(4, 3, 10, dtype=torch.float64), torch.rand(4, 3, 10) < 0.5
+    labels[..., 0], labels[..., 1] = True, False
+    mapped = torch.func.vmap(lambda s, y: risk(s, y, name))(scores, labels)
+    torch.testing.assert_close(mapped, risk(scores, labels, name), rtol=1e-12, atol=1e-13)
+    gradients = torch.func.vmap(torch.func.vmap(torch.func.grad(lambda s, y: risk(s, y, name))))(scores, labels)
+    leaf = scores.clone().requires_grad_()
+    expected = torch.autograd.grad(risk(leaf, labels, name).sum(), leaf)[0]
+    torch.testing.assert_close(gradients, expected, rtol=1e-11, atol=1e-13)
+    weight = torch.ones(4, 10)
+    weight[0, 1] = -1.0  # cannot be read
+    found = torch.vmap(lambda s, w: risk(s, labels[0, 0], name, w))(scores[:, 0], weight)
+    assert found.isnan().tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("device", DEVICES)
+def test_under_autocast(module, device):
+    model, X = nn.Linear(3, 1).to(device), torch.randn(40, 3, device=device)
+    y = torch.arange(40, device=device) % 2
+    with torch.autocast(device, dtype=torch.bfloat16):
+        scores = model(X)
+        value = module("logistic")(scores, y[:, None])
+    assert (scores.dtype, value.dtype) == (torch.bfloat16, torch.float32)
     value.backward()
-    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    assert scores.grad.dtype == dtype
-    exact = risk(scores.detach().double(), target, "sigmoid")
-    assert value.item() == pytest.approx(exact.item(), rel=2e-7)
+    assert model.weight.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
+@pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
 def test_trains_with_any_optimizer(module, optimizer):
     X = torch.randn(200, 3)
     y = (X[:, 0] + 0.3 * torch.randn(200) > 0).long()
-    model, loss = torch.nn.Linear(3, 1), module("sigmoid")
+    model, loss = nn.Linear(3, 1), module("sigmoid")
     step = optimizer(model.parameters(), lr=0.5)
 
     def closure():
         step.zero_grad()
-        value = loss(model(X).squeeze(-1), y)
+        value = loss(model(X), y)
         value.backward()
         return value
 
@@ -298,235 +436,457 @@ def test_trains_with_any_optimizer(module, optimizer):
     assert closure().item() < 0.7 * first
 
 
-@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-def test_under_autocast(module):
-    model, X = torch.nn.Linear(3, 1), torch.randn(40, 3)
-    y = torch.arange(40) % 2
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        scores = model(X).squeeze(-1)
-        value = module("logistic")(scores, y)
-    assert scores.dtype == torch.bfloat16
-    assert value.dtype == torch.float32
-    assert value.item() == pytest.approx(module("logistic")(scores.detach().double(), y).item(), rel=2e-7)
-    value.backward()
-    assert model.weight.grad.isfinite().all()
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("name", ["sigmoid", "barrier_hinge", "zero_one"])
-def test_under_vmap(risk, name):
-    scores, labels = torch.randn(4, 3, 10, dtype=torch.float64), torch.rand(4, 3, 10) < 0.5
-    labels[..., 0], labels[..., 1] = True, False
-    direct = risk(scores, labels, name)
-    mapped = torch.func.vmap(lambda s, y: risk(s, y, name))(scores, labels)
-    torch.testing.assert_close(mapped, direct, rtol=1e-12, atol=1e-13)
-    shared = torch.func.vmap(lambda s: risk(s, labels[0, 0], name), in_dims=1, out_dims=1)(scores)
-    torch.testing.assert_close(shared, risk(scores, labels[0, 0], name), rtol=1e-12, atol=1e-13)
-    gradients = torch.func.vmap(torch.func.vmap(torch.func.grad(lambda s, y: risk(s, y, name))))(scores, labels)
-    leaf = scores.clone().requires_grad_()
-    torch.testing.assert_close(
-        gradients, torch.autograd.grad(risk(leaf, labels, name).sum(), leaf)[0], rtol=1e-11, atol=1e-13
-    )
-
-
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-@pytest.mark.parametrize("name", ["sigmoid", "barrier_hinge", "logistic", "ramp"])
-@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-def test_under_compile(module, name):
-    loss = module(name)
-    compiled = torch.compile(loss, backend="aot_eager", fullgraph=module is sl.BERLoss)
-    target = torch.arange(16) % 2
-    for n in (16, 12):
-        scores = torch.randn(n, requires_grad=True)
-        value = compiled(2 * scores, target[:n])
-        (gradient,) = torch.autograd.grad(value, scores)
-        expected = loss(2 * scores, target[:n])
-        torch.testing.assert_close(value, expected)
-        torch.testing.assert_close(gradient, torch.autograd.grad(expected, scores)[0])
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_under_inductor(tmp_path, monkeypatch):
-    # What is in the usual folder may have been compiled for other instructions.
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    loss = sl.BERLoss("sigmoid")
-    scores, target = torch.randn(16, requires_grad=True), torch.arange(16) % 2
-    value = torch.compile(loss)(scores, target)
-    torch.testing.assert_close(value, loss(scores, target))
-    (gradient,) = torch.autograd.grad(value, scores)
-    torch.testing.assert_close(gradient, torch.autograd.grad(loss(scores, target), scores)[0])
-
-
-def test_a_function_is_as_good_as_the_loss_it_computes():
-    scores, target = torch.randn(8, dtype=torch.float64), torch.arange(8) % 2
-    for risk in RISKS:
-        torch.testing.assert_close(risk(scores, target, lambda z: torch.sigmoid(-z)), risk(scores, target, "sigmoid"))
-
-
-@pytest.mark.parametrize("risk", RISKS)
-@pytest.mark.parametrize("size", [1e-300, 1e-44, 1.0, 3e38, 1e308])
-def test_the_size_of_weights_does_not_matter(risk, size):
-    scores, target = torch.tensor([1.0, -2.0, 0.5, 3.0]), [1, 0, 0, 1]
-    dtypes = [torch.float64] if size in (1e-300, 1e308) else [torch.float32, torch.float64]
-    for dtype in dtypes:
-        value = risk(scores, target, "sigmoid", torch.full((4,), size, dtype=dtype))
-        torch.testing.assert_close(value, risk(scores, target, "sigmoid"))
-
-
-@pytest.mark.parametrize("risk", RISKS)
-def test_pandas_and_odd_arrays(risk):
-    scores, y = np.array([0.5, -1.0, 2.0, 0.1]), np.array([1, 0, 1, 0])
-    expected = risk(torch.from_numpy(scores), y)
-    frozen = y.copy()
-    frozen.flags.writeable = False
-    for target in (pandas.Series(y, index=[7, 3, 9, 4]), y[::-1][::-1], frozen, y.astype(">i4"), y.astype(np.uint16)):
-        assert risk(torch.from_numpy(scores), target) == expected
-    assert risk(scores[::-1], y[::-1]) == pytest.approx(expected.item())
-    assert risk(pandas.Series(scores, index=[7, 3, 9, 4]), y) == expected
-
-
-def test_weightless_points_and_a_loss_that_is_infinite_at_zero():
-    for risk in RISKS:
-        value = risk(torch.tensor([5.0, 1.0, 2.0]), [1, 0, 1], lambda z: 1 / z, torch.tensor([0.0, 1.0, 1.0]))
-        assert value.isfinite()
-
-
 def test_trainable_losses():
     beta = torch.tensor(2.0, requires_grad=True)
     loss = sl.CallableLoss(lambda z: torch.sigmoid(-beta * z))
     scores, target = torch.tensor([1.0, -2.0]), [1, 0]
-    ber_risk(scores, target, loss).backward()
+    ber_risk(scores, target, loss, torch.ones(2), pi=0.9, pi_prime=0.1).backward()
     assert beta.grad is not None
     with pytest.raises(ValueError, match="detach them"):
         auc_risk(scores, target, loss)
 
 
+# Input that is wrong.
+
+BAD = [
+    (torch.zeros(()), [1], None, "single number"),
+    (torch.zeros(3), [1, 0], None, "target must have shape (3,), got (2,)"),
+    (torch.zeros(3), [[1, 0, 1]], None, "target must have shape (3,), got (1, 3)"),
+    (torch.zeros(4, 3), torch.zeros(2, 3), None, "target must have shape (3,) or the scores' shape (4, 3), got (2, 3)"),
+    (torch.zeros(3), [0, 1, 2], None, "got the values 0, 1, 2"),
+    (torch.zeros(3), [-1, 0, 1], None, "got the values -1, 0, 1"),
+    (torch.zeros(30, 10), torch.arange(30) % 10, None, "got the values 0, 1, 2, 3, 4, ...; for one problem a column"),
+    (torch.zeros(2), [0.5, 1.0], None, "got the values 0.5, 1"),
+    (torch.zeros(2), ["a", "b"], None, "labels in {0, 1}, {-1, +1} or bool must be numbers, got list"),
+    (torch.zeros(2), np.array(["a", "b"]), None, "must be numbers, got ndarray of dtype <U1"),
+    (torch.zeros(2), np.array([2**64 - 1, 1], dtype=np.uint64), None, "labels must be"),
+    (torch.zeros(2, dtype=torch.bool), [0, 1], None, "scores must be real numbers"),
+    ("abc", [0, 1], None, "scores must be"),
+    (torch.tensor([0.0, math.nan, math.inf]), [0, 1, 1], None, "got nan at position 1 and 1 more that is not"),
+    (torch.tensor([[0.0, -math.inf]]), [0, 1], None, "scores must be finite, got -inf at position (0, 1)"),
+    (torch.zeros(2), [0, 1], torch.tensor([1.0, -1.0]), "weight must hold finite numbers >= 0, got -1"),
+    (torch.zeros(2), [1, 1], torch.tensor([0.0, -1.0]), "got -1"),  # a missing class hides no mistake
+    (torch.zeros(2), [0, 1], torch.tensor([1.0, math.nan]), "got nan"),
+    (torch.zeros(2), [0, 1], torch.tensor([1.0, math.inf]), "got inf"),
+    (torch.zeros(2), [0, 1], torch.ones(3), "weight must have the scores' shape (2,), got (3,)"),
+    (torch.zeros(2), [0, 1], torch.ones(2, requires_grad=True), "weight.detach()"),
+    (torch.zeros(2), [0, 1], torch.tensor([True, False]), "weight must be real numbers"),
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(("scores", "target", "weight", "message"), BAD)
+def test_bad_input(module, scores, target, weight, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        module()(scores, target, weight)
+
+
+class Reads(TorchDispatchMode):
+    """Count what makes a GPU wait: values that Python reads, and masks whose size it must know."""
+
+    seen = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        waits = function in (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
+        self.seen += waits or (
+            function is torch.ops.aten.index.Tensor and any(i is not None and i.dtype == torch.bool for i in args[1])
+        )
+        return function(*args, **(kwargs or {}))
+
+
+def test_without_validation_nothing_is_read():
+    scores, weight = torch.randn(100), torch.rand(100)
+    for target in (torch.arange(100) % 2, torch.arange(100) % 2 * 2 - 1, torch.ones(100)):
+        for kwargs in ({}, {"pi": 0.8, "pi_prime": 0.1}, {"ignore_index": -1}):
+            with Reads() as reads:
+                sl.BERLoss(validate=False, **kwargs)(scores, target, weight)
+            assert reads.seen == 0
+    for module in MODULES:
+        y = torch.arange(100) % 3 % 2
+        torch.testing.assert_close(module(validate=False)(scores, y, weight), module()(scores, y, weight))
+        assert module(validate=False)(scores * math.nan, y).isnan()
+        with pytest.raises(ValueError, match="target must have shape"):
+            module(validate=False)(scores, torch.ones(3))
+    with Reads() as reads:
+        sl.BERLoss()(scores.expand(2, -1), y, weight)
+    assert reads.seen == 1  # all values are checked with one
+
+
+# Risks of clean labels.
+
+RATES = [(0.8, 0.3), (1.0, 0.4), (0.7, 0.0)]
+
+
+class Lowered(sl.Loss):
+    """A loss with 3 subtracted: it takes negative values, so that its estimates are not kept non-negative."""
+
+    def __init__(self, name):
+        vars(self)["loss"] = sl.get_loss(name)
+
+    def value(self, z):
+        return self.loss.value(z) - 3
+
+    def slope(self, z):
+        return self.loss.slope(z)
+
+
+def clean_parts(risk, scores, target, loss, pi, pi_prime, weight):
+    """The means whose mean is the clean risk: two for the balanced error, one for the AUC.
+
+    Means over clean classes solve linear equations, of which those over corrupted classes are the right-hand side: two
+    equations for points, four for pairs. The AUC is the corrupted risk less the excess of theorem 1.
+    """
+    classes = [(scores[target == y], weight[target == y]) for y in (1, 0)]
+    mixing = np.array([[pi, 1 - pi], [pi_prime, 1 - pi_prime]])  # rows: CP and CN, columns: P and N
+    if risk is ber_risk:
+        there, back = (
+            np.linalg.solve(mixing, [np.average(values(loss, sign * s), weights=w) for s, w in classes])
+            for sign in (1, -1)
+        )
+        return [there[0], back[1]]
+    corrupted = []
+    for (i, (s, w)), (j, (t, v)) in itertools.product(enumerate(classes), repeat=2):
+        pairs = w[:, None] * v * (1 - np.eye(len(s)) if i == j else 1)
+        corrupted.append((pairs * values(loss, s[:, None] - t)).sum() / pairs.sum())
+    pp, pn, np_, nn_ = np.linalg.solve(np.kron(mixing, mixing), corrupted)
+    excess = (1 - pi) * pi_prime * (pn + np_) + pi * pi_prime * pp + (1 - pi) * (1 - pi_prime) * nn_
+    return [(corrupted[1] - excess) / (pi - pi_prime)]
+
+
+def noisy_points(n=40):
+    rng = np.random.default_rng(0)
+    target = (np.arange(n) % 3 == 0).astype(int)
+    return rng.normal(size=n) + target, target, rng.integers(1, 4, n) / 2
+
+
+@pytest.mark.parametrize("rates", RATES)
 @pytest.mark.parametrize("risk", RISKS)
-def test_each_class_has_its_own_scale_of_weights(risk):
-    scores, target = torch.tensor([1.0, 0.5, -1.0, 2.0]).double(), torch.tensor([1, 0, 1, 0])
-    weight = torch.tensor([1e200, 1e-200, 1e200, 1e-200], dtype=torch.float64)
-    torch.testing.assert_close(risk(scores, target, "sigmoid", weight), risk(scores, target, "sigmoid"))
+@pytest.mark.parametrize("name", ["sigmoid", "hinge", "squared", "logistic", "unhinged", "exponential"])
+def test_clean_risks_against_the_theorems(risk, name, rates):
+    scores, target, weight = noisy_points()
+    for loss, least in ((Lowered(name), -math.inf), (name, -math.inf if name == "unhinged" else 0)):
+        parts = clean_parts(risk, scores, target, loss, *rates, weight)
+        leaf = torch.from_numpy(scores).requires_grad_()
+        found = risk(leaf, target, loss, weight, pi=rates[0], pi_prime=rates[1])
+        assert found.item() == pytest.approx(np.maximum(parts, least).mean(), rel=1e-9, abs=1e-9)
+    plain, same = (risk(leaf, target, name, weight, **of) for of in ({}, {"pi": 1, "pi_prime": 0}))
+    torch.testing.assert_close(plain, same, rtol=1e-14, atol=1e-15)
 
 
-def test_labels_that_do_not_fit_an_integer():
-    with pytest.raises(ValueError, match="labels must be"):
-        auc_risk(torch.zeros(2), np.array([2**64 - 1, 1], dtype=np.uint64))
-    assert auc_risk(np.array([1, 0], dtype=np.longdouble), [1, 0], "zero_one") == 0
+def test_clean_risks_are_never_negative():
+    """Where corrupted labels are learned by heart, the estimate is below zero: it becomes zero, without a gradient."""
+    scores, target, _ = noisy_points()
+    moved = torch.from_numpy(np.where(target == 1, 3.0, -3.0) + 0.1 * scores).requires_grad_()
+    for risk in RISKS:
+        value = risk(moved, target, "ramp", pi=0.7, pi_prime=0.4)
+        assert risk(moved, target, Lowered("ramp"), pi=0.7, pi_prime=0.4).item() + 3 < -0.1
+        assert value.item() == 0
+        assert not torch.autograd.grad(value, moved)[0].any()
+        assert risk(3 * moved, target, "unhinged", pi=0.7, pi_prime=0.4).item() < -5  # a loss that may be negative
 
 
-def test_derivatives_of_the_auc_risk():
-    scores, target, weight = (
-        torch.randn(60, dtype=torch.float64, requires_grad=True),
-        torch.arange(60) % 3 == 0,
-        torch.rand(60),
-    )
-    (expected,) = torch.autograd.grad(auc_risk(scores, target, "logistic", weight), scores)
-    first, second = auc_derivatives(scores, target, "logistic", weight)
-    torch.testing.assert_close(first, expected)
-    step = 1e-4
-    for i in (0, 1, 2):
-        shift = step * (torch.arange(60) == i)
-        ahead, _ = auc_derivatives(scores.detach() + shift, target, "logistic", weight)
-        behind, _ = auc_derivatives(scores.detach() - shift, target, "logistic", weight)
-        assert second[i].item() == pytest.approx((ahead[i] - behind[i]).item() / (2 * step), rel=1e-5)
-    with pytest.warns(MissingClassWarning, match="derivatives"):
-        first, second = auc_derivatives(torch.randn(3), [1, 1, 1])
-    assert not first.any()
-    assert not second.any()
-    with pytest.raises(ValueError, match=r"scores must have shape \(n,\), got \(2, 3\)"):
-        auc_derivatives(torch.randn(2, 3), [1, 0, 1])
-
-
-def test_labels_that_change_before_the_backward_pass_are_noticed():
-    scores, y = torch.randn(6, requires_grad=True), torch.arange(6) % 2 == 0
-    risk = sl.BERLoss("logistic")(scores, y)
-    y.logical_not_()
-    try:
-        risk.backward()
-    except RuntimeError as error:
-        assert "modified by an inplace operation" in str(error)  # noqa: PT017
-    else:
-        expected = torch.autograd.grad(sl.BERLoss("logistic")(scores, ~y), scores)[0]
-        torch.testing.assert_close(scores.grad, expected)
+def test_a_class_of_one_point_has_no_pairs_within():
+    scores = torch.tensor([0.5, -2.0, 1.0], requires_grad=True)
+    rates = {"pi": 0.9, "pi_prime": 0.3}
+    with pytest.warns(MissingClassWarning, match="lacks a class"):
+        value = auc_risk(scores, [1, 0, 0], "logistic", **rates)
+    assert value == 0
+    assert not torch.autograd.grad(value, scores)[0].any()
+    assert auc_risk(scores, [1, 0, 0], "logistic", empty="nan", **rates).isnan()
+    # With pi' = 0, positives are not paired with each other; with a point of no weight there is one point again.
+    assert auc_risk(scores, [1, 0, 0], "logistic", pi=0.9, pi_prime=0.0) > 0
+    with pytest.warns(MissingClassWarning, match="lacks a class"):
+        auc_risk(scores, [1, 0, 0], "logistic", torch.tensor([1, 1, 0]), pi=0.9, pi_prime=0.0)
+    with pytest.warns(MissingClassWarning, match="lacks a class"):
+        assert ber_risk(scores, [1, 1, 1], "logistic", **rates) == 0
 
 
 @pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
-def test_scores_that_are_not_finite(module, special):
-    scores, target = torch.tensor([0.5, special, -1.0, 2.0]), torch.tensor([1, 1, 0, 0])
-    message = f"scores must be finite, got {special:g} at position 1; with validate=False"
-    for name in ("sigmoid", "hinge", "squared"):
-        for labels in (target, target.bool(), 2 * target - 1):
-            with pytest.raises(ValueError, match=message):
-                module(name)(scores, labels)
-        with pytest.raises(ValueError, match=r"at position \(0, 1\) and 1 more that is not"):
-            module(name)(scores.expand(2, 4), target)
-        with pytest.raises(ValueError, match=message):
-            module(name)(scores, target, torch.ones(4))
-        weight = torch.tensor([1.0, 0.0, 1.0, 1.0])  # a point without weight does not exist
-        assert module(name)(scores, target, weight) == module(name)(scores[[0, 2, 3]], target[[0, 2, 3]])
-    unchecked = module("sigmoid", validate=False)(scores, target)
-    large = torch.nan_to_num(scores, nan=math.nan, posinf=1e30, neginf=-1e30)
-    torch.testing.assert_close(unchecked, module("sigmoid", validate=False)(large, target), equal_nan=True)
+@pytest.mark.parametrize(("rates", "message"), [
+    ({"pi": 0.3, "pi_prime": 0.8}, "pi must exceed pi', got pi = 0.3 and pi' = 0.8"),
+    ({"pi": 0.5, "pi_prime": 0.5}, "pi must exceed pi', got 0.5 for both"),
+    ({"pi": 1.2, "pi_prime": 0.5}, "pi must be between 0 and 1, got 1.2"),
+    ({"pi": 0.8}, "pi and pi_prime go together, got pi=0.8 and pi_prime=None"),
+])  # fmt: skip
+def test_rates_that_cannot_be(module, rates, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        module(**rates)
 
 
-@pytest.mark.parametrize("risk", RISKS)
-def test_what_cannot_be_read_under_vmap_gives_nan(risk):
-    scores, target = torch.randn(3, 6), torch.tensor([1, 0, 1, 0, 1, 0])
-    weight = torch.ones(3, 6)
-    weight[0, 1], weight[1, 2] = -1.0, math.nan
-    found = torch.vmap(lambda x, w: risk(x, target, "sigmoid", w))(scores, weight)
-    assert found.isnan().tolist() == [True, True, False]
-    labels = torch.stack([target, target + 1, 2 * target - 1])
-    found = torch.vmap(lambda x, y: risk(x, y, "sigmoid"))(scores, labels)
-    assert found.isnan().tolist() == [False, True, False]
-    expected = risk(scores[2], labels[2], "sigmoid")
-    torch.testing.assert_close(found[2], expected)
+# Ranks.
 
 
-def test_weights_under_vmap_of_pairs():
-    pos, neg, weight = torch.randn(2, 5), torch.randn(4), torch.tensor([[1.0] * 5, [1, -1, 0, 0, 0]])
-    found = torch.vmap(lambda p, w: sl.pairwise_risk(p, neg, "sigmoid", w))(pos, weight)
-    assert found.isnan().tolist() == [False, True]
+@pytest.mark.parametrize("device", DEVICES)
+def test_ranks_together_are_one_process(device, tmp_path):
+    command, world = [sys.executable, __file__], 3
+    ranks = [subprocess.Popen([*command, str(rank), str(world), str(tmp_path / "init"), device],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             for rank in range(world)]  # fmt: skip
+    try:
+        outputs = [process.communicate(timeout=200)[0] for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
+    assert [output.splitlines()[-1] for output in outputs] == world * ["fine"], "\n".join(outputs)
 
 
-@pytest.mark.filterwarnings("ignore")  # the compiler's own
-def test_labels_in_a_compiled_graph():
-    compiled = torch.compile(sl.BERLoss("sigmoid"), backend="aot_eager", fullgraph=True)
-    scores = torch.randn(4)
-    assert compiled(scores, torch.tensor([0, 1, 2, 3])).isnan()
-    assert compiled(torch.tensor([0.0, math.nan, 1.0, 2.0]), torch.tensor([0, 1, 0, 1])).isnan()
-    torch.testing.assert_close(
-        compiled(scores, torch.tensor([0, 1, 1, 0])), sl.BERLoss("sigmoid")(scores, [0, 1, 1, 0])
+def batches_of_ranks(case, world, seed):
+    """Return (X, labels, weights or None) of every rank."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = []
+    for rank, n in enumerate(([6, 0, 7] if case == "a rank is empty" else [5, 9, 1])[:world]):
+        X, y = torch.randn(n, 3, generator=generator).double(), torch.rand(n, 2, generator=generator) < 0.4
+        if n > 1:
+            y[0], y[1] = True, False
+        if case == "ranks lack a class" and rank < 2:
+            y[:] = rank == 0
+        weighted = case == "weights" or (case == "weights on one rank" and rank == 1)
+        drawn.append(
+            (X, y.long() if rank % 2 else y, torch.rand(n, generator=generator).double() if weighted else None)
+        )
+    return drawn
+
+
+def network(outputs=1):
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, outputs)).double()
+
+
+def step(model, loss, X, y, weight):
+    model.zero_grad()
+    value = loss(model(X), y, weight)
+    value.backward()
+    return [value.detach(), *(parameter.grad for parameter in model.parameters())]
+
+
+def check_one_step(rank, world, device, case, module, **options):
+    """Loss and gradients are those of the concatenated batch, on every rank."""
+    drawn = [[None if x is None else x.to(device) for x in batch] for batch in batches_of_ranks(case, world, len(case))]
+    outputs = options.get("num_labels", 1)
+    drawn = [(X, y[:, :outputs], weight) for X, y, weight in drawn]
+    weight = None
+    if any(w is not None for *_, w in drawn):
+        weight = torch.cat([torch.ones(len(X), device=device).double() if w is None else w for X, _, w in drawn])
+    together = torch.cat([X for X, *_ in drawn]), torch.cat([y.bool() for _, y, _ in drawn]), weight
+    expected = step(network(outputs).to(device), module(**options), *together)
+    model = DistributedDataParallel(network(outputs).to(device))
+    found = step(model, module(process_group="world", **options), *drawn[rank])
+    for own, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-12, atol=1e-12)
+
+
+def check_errors(rank, world):
+    """Mistakes are raised on all ranks, also those of one rank: the others would wait for it."""
+    loss = sl.BERLoss("sigmoid", process_group="world")
+    right = torch.zeros(3), torch.tensor([0, 1, 1])
+    for wrong in ((torch.zeros(3), [0, 1, 2]), (torch.zeros(3), [0, 1]), (*right, -torch.ones(3)), ("scores", [0, 1])):
+        for culprit in range(world):
+            kind = ValueError if rank == culprit else RuntimeError
+            message = None if rank == culprit else f"rank {culprit} of the process_group refused its batch: ValueError"
+            with pytest.raises(kind, match=message):
+                loss(*wrong if rank == culprit else right)
+    with pytest.raises(ValueError, match="same leading dimensions"):
+        loss(torch.zeros(1 + rank, 3), [0, 1, 1])
+    pair = dist.new_group([0, 1])
+    if rank > 1:
+        with pytest.raises(RuntimeError, match=f"rank {rank} is not in the process_group"):
+            sl.AUCLoss(process_group=pair)(*right)
+    else:
+        assert sl.AUCLoss("zero_one", process_group=pair)(torch.tensor([float(rank)]), [rank]) == 0
+    with pytest.warns(MissingClassWarning, match="lacks a class"):
+        assert sl.AUCLoss(process_group="world")(torch.zeros(rank), torch.ones(rank)) == 0
+
+
+def main(rank, world, init_file, device):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{init_file}", rank=rank, world_size=world)
+    warnings.simplefilter("error", MissingClassWarning)  # no rank may look at its own batch alone
+    for module in MODULES:
+        for case in ("uneven", "ranks lack a class", "a rank is empty", "weights", "weights on one rank"):
+            check_one_step(rank, world, device, case, module, loss="barrier_hinge")
+        check_one_step(rank, world, device, "uneven", module, num_labels=2)
+    check_one_step(rank, world, device, "uneven", sl.AUCLoss, pi=0.9, pi_prime=0.2, loss="logistic")
+    check_errors(rank, world)
+    own = [row for batch in sl.StratifiedBatchSampler(torch.arange(103) % 7 == 0, 8) for row in batch]
+    rows = [None] * world
+    dist.all_gather_object(rows, own)
+    assert {row for part in rows for row in part} == set(range(103))
+    print("fine")
+    dist.destroy_process_group()
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_nccl_with_a_single_rank(tmp_path):
+    scores, target = torch.randn(3, 50, device="cuda", requires_grad=True), torch.arange(50) % 3 == 0
+    dist.init_process_group("nccl", init_method=f"file://{tmp_path / 'init'}", rank=0, world_size=1)
+    try:
+        loss = sl.AUCLoss("barrier_hinge", process_group="world")
+        with pytest.raises(ValueError, match="by NCCL need scores on a CUDA device, got cpu"):
+            loss(scores.cpu(), target)
+        torch.testing.assert_close(loss(scores, target), sl.AUCLoss("barrier_hinge")(scores, target))
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_without_a_process_group(module):
+    loss = module("barrier_hinge", b=10, r=1, process_group="world", ignore_index=-1)
+    assert "BarrierHinge(b=10, r=1)" in repr(loss)
+    assert "ignore_index=-1, process_group='world')" in repr(loss)
+    assert repr(pickle.loads(pickle.dumps(loss))) == repr(loss)
+    with pytest.raises(RuntimeError, match=r"process_group='world' needs torch.distributed.init_process_group\(\)"):
+        loss(torch.zeros(2), [0, 1])
+    with pytest.raises(ValueError, match="must be 'world'"):
+        module(process_group="all")(torch.zeros(2), [0, 1])
+
+
+# Whole epochs.
+
+
+@pytest.mark.parametrize("criterion", [sl.AUCLoss(), sl.BERLoss("hinge"), sl.AUCLoss(num_labels=2, ignore_index=-1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_whole_epoch_is_one_step_on_all_examples(criterion, weighted):
+    outputs = criterion.options["num_labels"] or 1
+    columns = [torch.randn(90, 3).double(), torch.randint(0, 2, (90, outputs)), torch.rand(90)][: 2 + weighted]
+    model = network(outputs)
+    expected = step(model, criterion, *columns, *([] if weighted else [None]))
+    expected = [part.clone() for part in expected]
+    model.zero_grad()
+    with torch.no_grad():
+        risk = sl.whole_epoch(model, DataLoader(TensorDataset(*columns), batch_size=17), criterion)
+    for got, want in zip([risk, *(p.grad for p in model.parameters())], expected, strict=True):
+        torch.testing.assert_close(got, want)
+
+
+def test_dropout_is_the_same_in_both_passes_and_random_numbers_go_on_as_after_one():
+    X, y = torch.randn(90, 3).double(), torch.arange(90) % 4 == 0
+    model, batches = nn.Sequential(nn.Dropout(0.5), network()), [(X[:40], y[:40]), (X[40:], y[40:])]
+    torch.manual_seed(2)
+    risk = sl.whole_epoch(model, batches, sl.AUCLoss())
+    after = torch.rand(1)
+    found = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    torch.manual_seed(2)
+    expected = sl.AUCLoss()(torch.cat([model(inputs) for inputs, _ in batches]), y)
+    assert torch.rand(1) == after
+    expected.backward()
+    torch.testing.assert_close(risk, expected.detach())
+    for got, want in zip(found, model.parameters(), strict=True):
+        torch.testing.assert_close(got, want.grad)
+
+
+def test_batches_that_are_not_the_same_twice_are_refused():
+    X, y = torch.randn(90, 3).double(), torch.arange(90) % 4 == 0
+    model = network()
+    with pytest.raises(ValueError, match="got a generator"):
+        sl.whole_epoch(model, (batch for batch in [(X, y)]), sl.AUCLoss())
+    with pytest.raises(ValueError, match="were the batches shuffled"):
+        sl.whole_epoch(model, DataLoader(TensorDataset(X, y), batch_size=17, shuffle=True), sl.AUCLoss())
+    with pytest.raises(ValueError, match="at least one batch"):
+        sl.whole_epoch(model, [], sl.AUCLoss())
+    with pytest.raises(ValueError, match="all batches or none must have weights"):
+        sl.whole_epoch(model, [(X, y), (X, y, torch.ones(90))], sl.AUCLoss())
+    with pytest.raises(ValueError, match="scores must be finite numbers"):
+        sl.whole_epoch(lambda X: X[:, 0] / 0, [(X, y)], sl.AUCLoss())
+
+    class Shrinking(list):
+        def __iter__(self):
+            self.pop()
+            return super().__iter__()
+
+    with pytest.raises(ValueError, match="must have the 2 batches of the first, got another number"):
+        sl.whole_epoch(model, Shrinking([(X, y)] * 3), sl.AUCLoss())
+
+
+# Batches with both classes.
+
+
+def labels_of(n_pos, n_neg):
+    return np.random.default_rng(0).permutation(np.arange(n_pos + n_neg) < n_pos)
+
+
+SIZES = {
+    "n_pos": st.integers(1, 60),
+    "n_neg": st.integers(1, 60),
+    "batch_size": st.integers(2, 40),
+    "ranks": st.integers(1, 5),
+    "seed": st.integers(0, 2**40),
+}
+
+
+@given(**SIZES, share=st.none() | st.floats(0.01, 0.99), data=st.data())
+def test_every_batch_has_both_classes_and_every_example_is_seen(n_pos, n_neg, batch_size, ranks, seed, share, data):
+    labels = labels_of(n_pos, n_neg)
+    least = data.draw(st.integers(1, min(n_pos, batch_size - 1)))
+    options = {"random_state": seed, "min_positives": least, "positive_share": share, "num_replicas": ranks}
+    samplers = [sl.StratifiedBatchSampler(labels, batch_size, rank=rank, **options) for rank in range(ranks)]
+    epochs = [list(sampler) for sampler in samplers]
+    assert {len(epoch) for epoch in epochs} == {len(samplers[0])}
+    batches = [batch for epoch in epochs for batch in epoch]
+    sizes, positives = [len(batch) for batch in batches], [sum(labels[batch]) for batch in batches]
+    seen = Counter(index for batch in batches for index in batch)
+    for rows in (np.flatnonzero(labels), np.flatnonzero(~labels)):
+        times = [seen[row] for row in rows.tolist()]
+        assert min(times) >= 1
+        assert max(times) - min(times) <= 1
+    assert min(positives) >= least
+    assert all(size > of_pos for size, of_pos in zip(sizes, positives, strict=True))
+    if share is None:
+        assert max(sizes) <= batch_size
+        assert max(sizes) - min(sizes) <= 1
+        assert all(len(set(batch)) == len(batch) for batch in batches)  # no example twice in a batch
+        assert sum(sizes) == max(n_pos, least * len(batches)) + max(n_neg, len(batches))  # repeated only if need be
+    else:
+        of_pos = min(max(round(share * batch_size), least), batch_size - 1)
+        assert (set(sizes), set(positives)) == ({batch_size}, {of_pos})
+
+
+@given(**SIZES, epochs=st.integers(1, 3), data=st.data())
+def test_a_resumed_epoch_loses_nothing(n_pos, n_neg, batch_size, ranks, seed, epochs, data):
+    options = {"random_state": seed, "num_replicas": ranks, "rank": ranks - 1}
+    sampler, stopped, resumed = (
+        sl.StratifiedBatchSampler(labels_of(n_pos, n_neg), batch_size, **options) for _ in range(3)
     )
+    whole = [list(sampler) for _ in range(epochs + 1)]
+    done = [list(stopped) for _ in range(epochs - 1)]
+    out = data.draw(st.integers(1, len(stopped)))
+    part = [batch for _, batch in zip(range(out), stopped, strict=False)]
+    resumed.load_state_dict(stopped.state_dict())
+    if out < len(stopped):
+        resumed.set_epoch(epochs - 1)  # where it is already: nothing is lost
+        part += list(resumed)
+    assert [*done, part, list(resumed)] == whole
 
 
-@pytest.mark.parametrize(
-    ("name", "score", "mean"), [("exponential", -89.5, 7.2286e35), ("barrier_hinge", 3e36, 5.8594e35)]
-)
-@pytest.mark.parametrize("batched", [False, True])
-def test_a_balanced_risk_is_finite_where_its_losses_overflow(name, score, mean, batched):
-    scores = torch.zeros(1024)
-    scores[0] = score
-    scores = (scores.expand(2, -1) if batched else scores).clone().requires_grad_()
-    found = sl.BERLoss(name)(scores, torch.arange(1024) < 512)
-    found.sum().backward()
-    torch.testing.assert_close(found.detach(), torch.full(found.shape, mean), rtol=1e-4, atol=0)
-    assert scores.grad.isfinite().all()
+def test_epochs_differ_and_are_reproducible():
+    labels = torch.arange(100) % 10 == 0
+    sampler = sl.StratifiedBatchSampler(labels, 12)
+    first, second = list(sampler), list(sampler)
+    assert first != second
+    sampler.set_epoch(1)
+    assert list(sampler) == second
+    assert list(sl.StratifiedBatchSampler(2 * labels.long() - 1, 12)) == first
+    assert list(sl.StratifiedBatchSampler(labels, 12, random_state=1)) != first
+    loader = DataLoader(TensorDataset(torch.arange(100.0), labels), batch_sampler=sl.StratifiedBatchSampler(labels, 12))
+    assert [rows.long().tolist() for rows, _ in loader] == first
 
 
-@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.2}])
-def test_weights_beside_a_callable_with_parameters(rates):
-    """A callable gets margins in the precision of the scores, which is that of its parameters."""
-    layer = torch.nn.Linear(1, 1)
-    scores, target, weight = torch.randn(6), torch.arange(6) % 2, torch.ones(6, dtype=torch.float64)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"labels": [1, 1, 1]}, "labels must hold both classes, got 3 positive and 0 negative labels"),
+    ({"labels": [[0, 1]]}, "labels must have shape (n,), got (1, 2)"),
+    ({"labels": [0, 1, 2]}, "got the values 0, 1, 2"),
+    ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
+    ({"positive_share": 1.0}, "positive_share must be a number between 0 and 1, got 1.0"),
+    ({"min_positives": 2}, "min_positives must be below batch_size = 2, got 2"),
+    ({"min_positives": 3, "batch_size": 5}, "min_positives must be at most 2, the number of positives, got 3"),
+    ({"rank": 1}, "give both num_replicas and rank or neither, got None and 1"),
+    ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas, got rank 2 of 2"),
+])  # fmt: skip
+def test_batches_that_cannot_be(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sl.StratifiedBatchSampler(**{"labels": [0, 1, 1], "batch_size": 2, **arguments})
 
-    def loss(z):
-        return layer(z[..., None])[..., 0] ** 2
 
-    found = sl.BERLoss(loss, **rates)(scores, target, weight)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, sl.BERLoss(loss, **rates)(scores, target))
-    found.backward()
-    assert layer.weight.grad is not None
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from symloss import corruption, functional, metrics, theory
 from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
-from symloss.epochs import BankedAUCLoss, whole_epoch
 from symloss.losses import (
     ActivePassive,
     BarrierHinge,
@@ -37,13 +36,11 @@ from symloss.losses import (
     list_losses,
 )
 from symloss.pairwise import pairwise_derivatives, pairwise_risk
-from symloss.risks import AUCLoss, BERLoss, PartialAUCLoss
-from symloss.sampling import StratifiedBatchSampler
+from symloss.risks import AUCLoss, BERLoss, PartialAUCLoss, StratifiedBatchSampler, whole_epoch
 
 if TYPE_CHECKING:
     from symloss import audit, boosting, datasets, estimators
     from symloss import drawing as drawing
-    from symloss import epochs as epochs
     from symloss import files as files
     from symloss import losses as losses
     from symloss import machines as machines
@@ -52,7 +49,6 @@ if TYPE_CHECKING:
     from symloss import paper as paper
     from symloss import report as report
     from symloss import risks as risks
-    from symloss import sampling as sampling
     from symloss import tabular as tabular
     from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
 
@@ -66,7 +62,6 @@ __all__ = [
     "BERClassifier",
     "BERClassifierCV",
     "BERLoss",
-    "BankedAUCLoss",
     "BarrierHinge",
     "CallableLoss",
     "DoubleHinge",
@@ -111,8 +106,8 @@ __all__ = [
 
 
 _ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
-_MODULES = ("audit", "boosting", "datasets", "drawing", "epochs", "estimators", "files", "losses", "machines", "models",
-            "pairwise", "paper", "report", "risks", "sampling", "tabular")  # fmt: skip
+_MODULES = ("audit", "boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models",
+            "pairwise", "paper", "report", "risks", "tabular")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,10 @@ from torch import Tensor
 
 F = TypeVar("F", bound=Callable[..., object])
 
+_OUTSIDE = (
+    "pairs are computed outside of graphs: compile the model and call the loss on its output, or use fullgraph=False"
+)
+
 
 def eager(function: F) -> F:
     """Return a function that breaks the graph of ``torch.compile`` and runs untraced; its type stays the same.
@@ -28,7 +32,8 @@ def eager(function: F) -> F:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
-            # Only here: the call imports the compiler, which takes longer than importing torch.
+            # fullgraph=True shows the message. Imported only here: the compiler takes longer to import than torch.
+            torch._dynamo.graph_break(msg=_OUTSIDE)
             return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-untyped-call]
         return function(*args, **kwargs)
 

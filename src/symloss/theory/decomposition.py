@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from symloss.checking import Problem, as_real, check_probability, check_weight
-from symloss.functional import auc_of, ber_of
+from symloss.checking import as_real, check_probability, check_weight
+from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import fractions, risk_of_pairs
 from symloss.theory.analysis import symmetry
@@ -84,8 +85,8 @@ def ber_decomposition(
         return float((share * (loss(values) + loss(-values))).sum())
 
     return Decomposition(
-        corrupted=float(ber_of(_mixture(p, n, pi, pi_prime), loss)),
-        clean=float(ber_of(_labeled(p, n), loss)),
+        corrupted=_risk(ber_risk, loss, *_mixture(p, n, pi, pi_prime)),
+        clean=_risk(ber_risk, loss, p, n),
         scale=pi - pi_prime,
         excess_terms={"positive": pi_prime * both_ways(p) / 2, "negative": (1 - pi) * both_ways(n) / 2},
     )
@@ -114,7 +115,7 @@ def auc_decomposition(
         return float(risk_of_pairs(s, t, loss, w, v) + risk_of_pairs(t, s, loss, v, w))
 
     return Decomposition(
-        corrupted=float(auc_of(_mixture(p, n, pi, pi_prime), loss)),
+        corrupted=_risk(auc_risk, loss, *_mixture(p, n, pi, pi_prime)),
         clean=float(risk_of_pairs(p[0], n[0], loss, p[1], n[1])),
         scale=pi - pi_prime,
         excess_terms={
@@ -182,16 +183,16 @@ def _side(scores: Any, weight: Any, name: str) -> Side:
     return values, shares / shares.sum()
 
 
-def _labeled(p: Side, n: Side) -> Problem:
-    """Return the clean distribution."""
+def _mixture(p: Side, n: Side, pi: float, pi_prime: float) -> tuple[Side, Side]:
+    """Return the corrupted classes: every point once as a corrupted positive, once as a corrupted negative."""
     scores = torch.cat([p[0], n[0]])
-    positive = torch.arange(len(scores), device=scores.device) < len(p[0])
-    return Problem(scores, positive, torch.cat([p[1], n[1]]), complete=True)
+    return (
+        (scores, torch.cat([pi * p[1], (1 - pi) * n[1]])),
+        (scores, torch.cat([pi_prime * p[1], (1 - pi_prime) * n[1]])),
+    )
 
 
-def _mixture(p: Side, n: Side, pi: float, pi_prime: float) -> Problem:
-    """Return the corrupted distribution: every point once as a corrupted positive, once as a corrupted negative."""
-    scores = torch.cat([p[0], n[0], p[0], n[0]])
-    positive = torch.arange(len(scores), device=scores.device) < len(scores) // 2
-    weight = torch.cat([pi * p[1], (1 - pi) * n[1], pi_prime * p[1], (1 - pi_prime) * n[1]])
-    return Problem(scores, positive, weight, complete=True)
+def _risk(risk: Callable[..., Tensor], loss: Loss, pos: Side, neg: Side) -> float:
+    """Return a risk on two distributions."""
+    scores, weight = (torch.cat(parts) for parts in zip(pos, neg, strict=True))
+    return float(risk(scores, torch.arange(len(scores), device=scores.device) < len(pos[0]), loss, weight))

@@ -132,28 +132,15 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     def state_dict(self) -> dict[str, int]:
         """Return the epoch, how many of its batches have been handed out, how many it has, and the seed."""
-        return {
-            "epoch": self.epoch,
-            "position": self._position,
-            "batches": len(self),
-            "random_state": self.random_state,
-        }
+        counts = {"epoch": self.epoch, "position": self._position, "batches": len(self)}
+        return {**counts, "random_state": self.random_state}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Continue where the sampler was that returned this ``state_dict``; it must have had the same parameters."""
-        missing = [key for key in self.state_dict() if key not in state]
-        if missing:
-            raise ValueError(f"the state must be one of state_dict(), got one without {', '.join(missing)}")
-        if state["random_state"] != self.random_state:
-            raise ValueError(
-                f"the state is of random_state={state['random_state']!r}, this sampler has {self.random_state}"
-            )
-        if state["batches"] != len(self):
-            raise ValueError(f"the state is of {state['batches']} batches an epoch, this sampler has {len(self)}")
-        position = _whole("position", state["position"], 0)
-        if position > len(self):
-            raise ValueError(f"position must be at most {len(self)}, the batches of an epoch, got {position}")
-        done, position = divmod(position, len(self))
+        for key, own in (("random_state", self.random_state), ("batches", len(self))):
+            if state[key] != own:
+                raise ValueError(f"the state has {key}={state[key]!r}, this sampler has {own}")
+        done, position = divmod(_whole("position", state["position"], 0), len(self))
         self.epoch, self._position, self._start = _whole("epoch", state["epoch"], 0) + done, position, position
 
     def _plan(self, positive_share: Any) -> tuple[int, int]:
@@ -190,6 +177,3 @@ def _whole(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return int(value)
-
-
-__all__ = ["StratifiedBatchSampler"]
