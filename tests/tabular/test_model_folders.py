@@ -47,7 +47,7 @@ OF_TABLE = [
     (lambda t: t["encoding"]["columns"][1].update(categories=["Oslo", "Oslo"]), "expected a name, and texts as"),
     (lambda t: t["encoding"]["columns"][1].update(categories=["Oslo"]), "features of the model, found"),
     (lambda t: t["encoding"]["columns"][2]["form"].update(parts=["century"]), "expected how a column of texts becomes"),
-    (lambda t: t["encoding"]["columns"][2].update(form={"kind": "hashed", "n_features": 10**9, "words": True,
+    (lambda t: t["encoding"]["columns"][2].update(form={"kind": "hashed", "n_features": 10**9, "by_word": True,
                                                         "distinct": 1}), "expected at most 1048576 features"),
     (lambda t: t["encoding"].update(columns=[]), "expected columns of different names"),
     (lambda t: t.update(labels=["no"]), "expected two labels, found ['no']"),

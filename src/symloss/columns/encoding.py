@@ -1,56 +1,35 @@
 """Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded.
 
-Dates, times of the day, numbers written for people, and columns with many texts have a form of their own, each in its
-own module.
+Dates, times of the day, numbers written for people, and columns with many texts have a form of their own.
 """
 
 from __future__ import annotations
 
 import datetime
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.columns.dates import PARTS, Dates
-from symloss.columns.frames import Cells, cells_of
-from symloss.columns.hashing import Hashed
-from symloss.columns.times import TimesOfDay
-from symloss.columns.written_numbers import WrittenNumbers
+from symloss.columns.frames import as_pandas
+from symloss.columns.values import LARGEST, PARTS, Dates, Form, Hashed, Numbers, TimesOfDay, is_date, is_number
 from symloss.naming import named, place
 
+if TYPE_CHECKING:
+    from pandas import Series
+
 Array = NDArray[np.float64]
-_FORMS = {"dates": Dates, "times": TimesOfDay, "written numbers": WrittenNumbers, "hashed": Hashed}
-_CODE = re.compile(r"0\d+")
+_FORMS: dict[str, Any] = {"dates": Dates, "times": TimesOfDay, "written numbers": Numbers, "hashed": Hashed}
 _CATEGORIES = 50
 _MOST_HASHED = 2**20  # features of all hashed columns together: a file could ask for any number
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 _FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
-
-
-class Form(Protocol):
-    """How the texts of a column become features."""
-
-    @property
-    def what(self) -> str:
-        """What the column must hold, in a word."""
-
-    @property
-    def decision(self) -> str:
-        """What the column becomes, in words."""
-
-    def features(self, name: str) -> list[str]:
-        """Return the names of the features of a column."""
-
-    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the features of ``texts[codes]`` into ``out`` (-1 is missing); return which texts cannot be read."""
-
-    def _asdict(self) -> dict[str, Any]: ...
+_ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that was meant to hold them
 
 
 class Column(NamedTuple):
@@ -94,12 +73,12 @@ class Column(NamedTuple):
         stored: dict[str, Any] = {"name": self.name, "categories": self.categories}
         if self.form is not None:
             kind = next(key for key, form in _FORMS.items() if isinstance(self.form, form))
-            stored["form"] = {"kind": kind, **self.form._asdict()}
+            stored["form"] = {"kind": kind, **asdict(self.form)}  # type: ignore[call-overload]
         return stored
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Column:
-        """Return the column that ``to_json`` has turned into JSON; earlier versions knew no forms."""
+        """Return the column that ``to_json`` has turned into JSON."""
         name, categories, form = stored["name"], stored["categories"], stored.get("form")
         if not isinstance(name, str) or not (categories is None or _are_categories(categories)):
             raise ValueError(f"{str(stored)[:100]} is not a column: expected a name, and texts as categories")
@@ -160,24 +139,22 @@ class Encoding(NamedTuple):
         rows : float
             How many rows the table stands for, if some count several times.
         """
+        frame = as_pandas(frame)
+        names_rows = _IDENTIFIER * max(rows, len(frame)) if len(frame) >= _FEWEST_NAMED else np.inf
         columns, dropped, errors = [], {}, []
-        for cells in cells_of(frame):
+        for name, series in frame.items():
             try:
-                missing = cells.missing
-                if missing.all():
-                    dropped[cells.name] = "all values missing"
-                elif len(found := _distinct(cells)) == 1 and not missing.any():
-                    dropped[cells.name] = "constant"
-                else:
-                    columns.append(_column(cells, found, max_categories, options))
+                found = _column(series, max_categories, names_rows)
             except ValueError as error:
-                errors.append(str(error))
+                errors.append(f"{error}, or drop the column" + (f" with {named('drop', name)}" if options else ""))
+                continue
+            if isinstance(found, Column):
+                columns.append(found)
+            else:
+                dropped[name] = found
         if errors:
             raise ValueError("; ".join(errors))
-        for name, distinct in _distinct_texts(columns).items():
-            if len(frame) >= _FEWEST_NAMED and distinct >= _IDENTIFIER * max(rows, len(frame)):
-                dropped[name] = f"it names rows: {distinct} distinct texts"
-        columns = _sharing_features([column for column in columns if column.name not in dropped])
+        columns = _sharing_features(columns)
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
@@ -196,7 +173,7 @@ class Encoding(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """The columns that have to be read from a file as text, exactly as they are written."""
+        """The columns that have to be read from a file as text."""
         return [column.name for column in self.columns if column.categories is not None or column.form is not None]
 
     @property
@@ -216,28 +193,27 @@ class Encoding(NamedTuple):
         missing = [column.name for column in self.columns if column.name not in frame.columns]
         if missing:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
-        given = {cells.name: cells for cells in cells_of(frame)}
+        frame = as_pandas(frame)
         values, unseen, start = np.zeros((len(frame), len(self.features))), {}, 0
         for column in self.columns:
-            cells, stop = given[column.name], start + len(column.features)
+            series, stop = frame[column.name], start + len(column.features)
             if column.form is not None:
-                _fill(column.form, cells, values[:, start:stop])
+                _fill(column.form, series, values[:, start:stop])
             elif column.categories is None:
-                values[:, start] = _numbers(cells)
-            elif unknown := _one_hot(column.categories, cells, values[:, start:stop]):
+                values[:, start] = _numbers(series)
+            elif unknown := _one_hot(column.categories, series, values[:, start:stop]):
                 unseen[column.name] = unknown
             start = stop
         return Encoded(values, unseen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        stored = {"columns": [column.to_json() for column in self.columns], "dropped": self.dropped}
-        # As earlier versions wrote it, where that says the same.
-        return stored if self.max_categories == _CATEGORIES else stored | {"max_categories": self.max_categories}
+        columns = [column.to_json() for column in self.columns]
+        return {"columns": columns, "dropped": self.dropped, "max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
-        """Return the encoding that ``to_json`` has turned into JSON; earlier versions did not store max_categories.
+        """Return the encoding that ``to_json`` has turned into JSON.
 
         Examples
         --------
@@ -253,7 +229,7 @@ class Encoding(NamedTuple):
             raise ValueError(f"expected at most {_MOST_HASHED} features of hashed columns, found more")
         _check_names(columns, options=False)
         dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
-        return cls(tuple(columns), dropped, int(stored.get("max_categories", _CATEGORIES)))
+        return cls(tuple(columns), dropped, int(stored["max_categories"]))
 
 
 def as_text(value: Any) -> str:
@@ -267,75 +243,79 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _stripped(value: Any) -> str:
-    """Return a category as text, without the spaces around it, which nobody sees."""
-    return as_text(value).strip()
+def check_range(X: Any, names: Sequence[str] | None = None) -> None:
+    """Raise ValueError at a number of a dense array that float32, in which trees hold features, cannot hold.
+
+    Examples
+    --------
+    >>> check_range(np.array([[1.0], [1e39]]), ["age"])
+    Traceback (most recent call last):
+    ValueError: X must hold numbers up to 3.4e+38 in size, got 1e+39 in row 1 of column 'age'
+    """
+    if not isinstance(X, np.ndarray):
+        return
+    if max(np.fmax.reduce(X, None, initial=0.0), -np.fmin.reduce(X, None, initial=0.0)) > LARGEST:
+        row, k = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
+        where = f"row {row} of column {k if names is None else names[k]!r}"
+        raise ValueError(f"X must hold numbers up to {LARGEST:.2g} in size, got {X[row, k]:g} in {where}")
 
 
-def _distinct(cells: Cells) -> list[Any]:
-    """Return the distinct values that are not missing."""
-    try:
-        return cells.distinct()
-    except TypeError:
-        raise _not_plain(cells) from None
-
-
-def _coded(cells: Cells) -> tuple[Sequence[int], Sequence[Any]]:
-    """Return the place of each value among the distinct values, and the distinct values."""
-    try:
-        return cells.coded()
-    except TypeError:
-        raise _not_plain(cells) from None
-
-
-def _not_plain(cells: Cells) -> ValueError:
-    """Return the error for values that cannot be compared, such as lists."""
-    kind = type(cells.at(int(np.argmin(cells.missing)))).__name__.replace("ndarray", "list")
-    return ValueError(
-        f"column {cells.name!r} holds {kind}s, not numbers or text: leave it out, or split it into columns"
-    )
-
-
-def _column(cells: Cells, found: list[Any], max_categories: int, options: bool) -> Column:
-    if _is_number(cells, found):
-        _numbers(cells, options)  # raises if a value is infinite
-        return Column(cells.name)
-    if _is_span(cells, found):
+def _column(series: Series, max_categories: int, names_rows: float) -> Column | str:
+    """Return how a column becomes features, or why it is dropped; a text is distinct from others without its spaces."""
+    missing = series.isna().to_numpy(bool)
+    if missing.all():
+        return "all values missing"
+    name = str(series.name)
+    if _holds_numbers(series):
+        numbers = _numbers(series)
+        return "constant" if not missing.any() and (numbers == numbers[0]).all() else Column(name)
+    spans = (datetime.timedelta, np.timedelta64)
+    if series.dtype.kind == "m" or (series.dtype == object and all(isinstance(x, spans) for x in series[~missing])):
+        example = series[~missing].iloc[0]
         raise ValueError(
-            f"column {cells.name!r} holds lengths of time (such as {found[0]}): make numbers of them, such as hours"
-            f"{_or_drop(cells.name, options)}"
+            f"column {name!r} holds lengths of time (such as {example}): make numbers of them, such as hours"
         )
-    texts = list(dict.fromkeys(map(_stripped, found)))
+    codes, found = _texts(series)
+    texts = list(dict.fromkeys(found))
+    if len(texts) == 1 and not missing.any():
+        return "constant"
     many = len(texts) > max_categories
-    form: Form | None = _recognized(texts, many)
-    if form is None and many:
-        _check_nearly_numbers(cells, texts, options)
-        form = Hashed.of(texts)
+    if (form := _recognized(texts, many)) is not None:
+        return Column(name, form=form)
+    names = len(texts) >= names_rows
+    if many or names:
+        _check_odd(series, codes, found)
+    form = Hashed.of(texts) if many else None
+    if names and not (isinstance(form, Hashed) and form.by_word):
+        return f"it names rows: {len(texts)} distinct texts"
     if form is not None:
-        return Column(cells.name, form=form)
-    return Column(cells.name, (*sorted(texts), *([None] if cells.missing.any() else [])))
+        return Column(name, form=form)
+    return Column(name, (*sorted(texts), *([None] if missing.any() else [])))
 
 
 def _recognized(texts: list[str], many: bool) -> Form | None:
     """Return the form of dates, times or numbers if all texts have it."""
-    dates = Dates.recognize(texts)
-    if dates is not None:
-        return dates
-    times = TimesOfDay.recognize(texts)
-    return times if times is not None else WrittenNumbers.recognize(texts, many)
+    if (form := Dates.recognize(texts) or TimesOfDay.recognize(texts)) is not None:
+        return form
+    numbers = Numbers.recognize(texts)
+    if numbers is None:
+        return None
+    # Plain digits, and decimal commas, may also name categories, if there are few of them.
+    grouped = numbers.decimal == "." and any("," in text for text in texts)
+    return numbers if many or numbers.mark or grouped else None
 
 
-def _check_nearly_numbers(cells: Cells, texts: list[str], options: bool) -> None:
-    others = [text for text in texts if not _reads_as_number(text)]
-    has_codes = any(_CODE.fullmatch(text) for text in texts)
-    if others and not has_codes and len(others) < len(texts) / 10:
-        codes, found = _coded(cells)
-        of_others = [k for k, value in enumerate(found) if _stripped(value) in others]
-        where = _where(cells, np.isin(np.asarray(codes, np.intp), of_others))
-        raise ValueError(
-            f"column {cells.name!r} holds numbers except {', '.join(map(repr, others[:5]))} in {where}: leave missing "
-            f"values empty{_or_drop(cells.name, options)}"
-        )
+def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> None:
+    """Raise ValueError if all texts but a few are numbers or dates: these few would make names of the column."""
+    for what, reads in (("numbers", is_number), ("dates", is_date)):
+        odd = [text for text in dict.fromkeys(found) if not reads(text)]
+        codes_among = what == "numbers" and any(text.isdigit() and text[0] == "0" for text in found if len(text) > 1)
+        if odd and len(odd) < _ODD * len(set(found)) and not codes_among:
+            rows = np.isin(codes, [k for k, text in enumerate(found) if text in odd])
+            raise ValueError(
+                f"column {series.name!r} holds {what} except {', '.join(map(repr, odd[:5]))} in "
+                f"{_where(series, rows)}: leave missing values empty"
+            )
 
 
 def _check_names(columns: Iterable[Column], options: bool) -> None:
@@ -351,44 +331,15 @@ def _check_names(columns: Iterable[Column], options: bool) -> None:
                 )
 
 
-def _distinct_texts(columns: Iterable[Column]) -> dict[str, int]:
-    """Return the columns of texts that are not split into words, and how many distinct texts each has."""
-    found = {}
-    for column in columns:
-        if column.categories is not None:
-            found[column.name] = len(column.categories) - (None in column.categories)
-        elif isinstance(column.form, Hashed) and not column.form.words:
-            found[column.name] = column.form.distinct
-    return found
-
-
 def _sharing_features(columns: list[Column]) -> list[Column]:
     """Return the columns, with fewer features of each that is hashed if there are many of them."""
-    count = Counter(column.form.words for column in columns if isinstance(column.form, Hashed))
+    count = Counter(column.form.by_word for column in columns if isinstance(column.form, Hashed))
     return [
-        column._replace(form=column.form.among(count[column.form.words])) if isinstance(column.form, Hashed) else column
+        column._replace(form=column.form.among(count[column.form.by_word]))
+        if isinstance(column.form, Hashed)
+        else column
         for column in columns
     ]
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_number(cells: Cells, found: Iterable[Any]) -> bool:
-    return cells.kind == "number" or (
-        cells.kind == "object" and all(isinstance(value, (Real, Decimal)) for value in found)
-    )
-
-
-def _is_span(cells: Cells, found: Iterable[Any]) -> bool:
-    """Return whether all values are lengths of time."""
-    spans = (datetime.timedelta, np.timedelta64)
-    return cells.kind in ("date", "object") and all(isinstance(value, spans) for value in found)
 
 
 def _are_categories(stored: Any) -> bool:
@@ -403,64 +354,107 @@ def _form(stored: dict[str, Any]) -> Form:
     form: Any = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
     if isinstance(form, Dates):
         known = 0 < len(form.parts) == len({*form.parts} & {*PARTS})
-    elif isinstance(form, TimesOfDay):
-        known = True
-    elif isinstance(form, WrittenNumbers):
+    elif isinstance(form, Numbers):
         known = form.decimal in (".", ",") and isinstance(form.mark, str)
     else:
-        known = type(form.n_features) is int and form.n_features > 0 and type(form.distinct) is int
+        known = isinstance(form, TimesOfDay) or (type(form.n_features) is int and form.n_features > 0)
     if not known:
         raise ValueError(f"expected how a column of texts becomes features, found {str(stored)[:100]}")
     return form  # type: ignore[no-any-return]
 
 
-def _numbers(cells: Cells, options: bool = False) -> Array:
+def _holds_numbers(series: Series) -> bool:
+    """Return whether a column holds numbers, or true and false; the type of a column may leave that open."""
+    import pandas as pd
+
+    if series.dtype == object:
+        return all(isinstance(value, (Real, Decimal)) for value in series.dropna())
+    return _has_numeric_type(series) and not isinstance(series.dtype, pd.CategoricalDtype)
+
+
+def _has_numeric_type(series: Series) -> bool:
+    import pandas as pd
+
+    return bool(series.dtype.kind == "b" or pd.api.types.is_numeric_dtype(series.dtype))
+
+
+def _numbers(series: Series) -> Array:
     """Return the values as numbers; NaN is a missing value."""
-    numbers = cells.numbers()
-    wrong = (np.isnan(numbers) | (cells.kind == "date")) & ~cells.missing
+    missing = series.isna().to_numpy(bool)
+    if _has_numeric_type(series):
+        numbers = series.to_numpy(np.float64, na_value=np.nan)
+        wrong = np.isnan(numbers) & ~missing
+    else:
+        codes, found = _distinct(series)
+        plain = Numbers(".")
+        of_found = [float(x) if isinstance(x, (Real, Decimal)) else plain.number(str(x)) for x in found]
+        numbers = np.array([*of_found, np.nan])[codes]
+        wrong = np.isnan(numbers) & ~missing
+        odd = wrong & np.array([*(not is_number(str(x)) for x in found), False])[codes]
+        wrong = odd if odd.any() else wrong  # rather these than numbers that have another decimal mark
     if wrong.any():
-        example = cells.at(int(np.argmax(wrong)))
-        raise ValueError(f"column {cells.name!r} must hold numbers, got {example!r} in {_where(cells, wrong)}")
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        where = f"column {cells.name!r} holds infinite values in {_where(cells, infinite)}"
-        raise ValueError(f"{where}: leave missing values empty{_or_drop(cells.name, options)}")
-    return numbers
+        example = series.iloc[int(np.argmax(wrong))]
+        raise ValueError(f"column {series.name!r} must hold numbers, got {example!r} in {_where(series, wrong)}")
+    large = np.abs(numbers) > LARGEST
+    if large.any():
+        what = "infinite values" if np.isinf(numbers[large]).all() else f"values above {LARGEST:.2g} in size"
+        raise ValueError(f"column {series.name!r} holds {what} in {_where(series, large)}: leave missing values empty")
+    return np.asarray(numbers)
 
 
-def _fill(form: Form, cells: Cells, out: Array) -> None:
+def _distinct(series: Series) -> tuple[NDArray[np.intp], Sequence[Any]]:
+    """Return the place of each value among the distinct values, -1 if it is missing, and the distinct values."""
+    import pandas as pd
+
+    if isinstance(series.dtype, (np.dtypes.DateTime64DType, pd.DatetimeTZDtype)):
+        local = series.dt.tz_localize(None)  # what the clock says
+        codes, found = pd.factorize(local.to_numpy("datetime64[s]"))
+        return codes, np.datetime_as_string(found).tolist()
+    try:
+        codes, found = pd.factorize(series.astype(object))
+    except TypeError:
+        kind = type(series.dropna().iloc[0]).__name__.replace("ndarray", "list")
+        raise ValueError(f"column {series.name!r} holds {kind}s, not numbers or text: split it into columns") from None
+    return codes, found
+
+
+def _texts(series: Series) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the place of each value among texts without spaces around them, -1 if it is missing, and the texts."""
+    codes, found = _distinct(series)
+    return codes, [as_text(value).strip() for value in found]
+
+
+def _fill(form: Form, series: Series, out: Array) -> None:
     """Write the features of a column into ``out``."""
-    if form.what == "numbers" and cells.kind == "number":
-        out[:, 0] = _numbers(cells)
+    if isinstance(form, Numbers) and _holds_numbers(series):
+        out[:, 0] = _numbers(series)
         return
-    codes, found = _coded(cells)
-    places, texts = np.asarray(codes, np.intp), [_stripped(value) for value in found]
-    wrong = form.fill(texts, places, out)
+    codes, texts = _texts(series)
+    wrong = form.fill(texts, codes, out)
     if wrong.any():
-        rows = np.append(wrong, False)[places]
-        example = texts[places[int(np.argmax(rows))]]
-        where = _where(cells, rows)
-        raise ValueError(f"column {cells.name!r} must hold {form.what}, as in the fit, got {example!r} in {where}")
+        rows = np.append(wrong, False)[codes]
+        example = texts[codes[int(np.argmax(rows))]]
+        where = _where(series, rows)
+        order = isinstance(form, Dates) and form.day_first is None and is_date(example)
+        reason = "; the fit saw no date that tells whether the day or the month comes first" if order else ""
+        raise ValueError(
+            f"column {series.name!r} must hold {form.what}, as in the fit, got {example!r} in {where}{reason}"
+        )
 
 
-def _where(cells: Cells, rows: NDArray[np.bool_]) -> str:
+def _where(series: Series, rows: NDArray[np.bool_]) -> str:
     """Return the rows, in words: how many they are, and the first."""
-    count, first = int(rows.sum()), place(cells.label(int(np.argmax(rows))))
+    count, k = int(rows.sum()), int(np.argmax(rows))
+    first = place(series.index[k : k + 1].tolist()[0])
     return first if count == 1 else f"{count} rows, the first of them {first}"
 
 
-def _or_drop(name: str, options: bool) -> str:
-    """Return the other way out: to drop a column, which only tables have an argument for."""
-    return f", or drop the column with {named('drop', name)}" if options else ", or drop the column"
-
-
-def _one_hot(categories: tuple[str | None, ...], cells: Cells, out: Array) -> int:
+def _one_hot(categories: tuple[str | None, ...], series: Series, out: Array) -> int:
     """Write 1 into ``out`` at the category of each row, and return how many rows have a category that is not known."""
-    codes, found = _coded(cells)
+    codes, texts = _texts(series)
     place_of = {value: k for k, value in enumerate(categories)}
-    texts = map(as_text, found)  # as they are first: earlier versions kept spaces
-    known = np.array([*(place_of.get(text, place_of.get(text.strip(), -1)) for text in texts), place_of.get(None, -1)])
-    places = known[np.asarray(codes, np.intp)]  # a missing value has the code -1, which is the last place
+    known = np.array([*(place_of.get(text, -1) for text in texts), place_of.get(None, -1)])
+    places = known[codes]  # a missing value has the code -1, which is the last place
     rows = np.flatnonzero(places >= 0)
     out[rows, places[rows]] = 1.0
     return len(out) - len(rows)

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, check
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.columns import Encoding, check_collected, column_names, has_only_numbers, library_of
+from symloss.columns import Encoding, check_collected, check_range, column_names, has_only_numbers, library_of
 from symloss.estimators.judging import Judge
 
 Array = NDArray[np.float64]
@@ -93,7 +93,9 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "threshold_")
         check_collected(X)
         if self.encoding_ is None:
-            return self._numbers(X, reset=False)
+            X = self._numbers(X, reset=False)
+            check_range(X, getattr(self, "feature_names_in_", None))
+            return X
         return check_array(self._encoded(X, self.encoding_), estimator=self, input_name="X", **self._check_params(X))
 
     def _numbers(self, X: Any, *y: Any, reset: bool) -> Any:
@@ -147,6 +149,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._set_fitted(encoding_=_encoding_of(X, sample_weight))
         if self.encoding_ is None:
             X, y = self._numbers(X, y, reset=reset)
+            check_range(X, getattr(self, "feature_names_in_", None))
         else:
             if reset:
                 self.feature_names_in_ = np.asarray(column_names(X), dtype=object)

@@ -1,4 +1,4 @@
-"""How a text file is written: its encoding, its separator and its decimal mark, found or told."""
+"""How a text file is written: its encoding, its separator and the names of its columns, found or told."""
 
 from __future__ import annotations
 
@@ -9,27 +9,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
+from symloss.columns import is_number
 from symloss.naming import named
-from symloss.tabular.numerals import decimal_of
 from symloss.tabular.sources import Source
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
-_NAMES = SEPARATORS | {"space": " ", "\\t": "\t"}
 _MARKS = {"point": ".", "comma": ",", ".": ".", ",": ","}
-_ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16", "utf-32": "UTF-32",
-              "cp1252": "Windows-1252", "latin-1": "Latin-1"}  # fmt: skip
-_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
-                codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
-_HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator and the decimal mark are looked for
-_LONGEST = 16 << 20  # bytes of a line of names: a small compressed file may unpack to any number of them
-_BLOCK = 1 << 20
-_CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))  # which no text has
+ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
+_HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator is looked for
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # which no text has
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
-_DIGITS = re.compile(r"[0-9]+")
-_SAYS = re.compile(r'"?sep=([^\w"\r\n])"?[ \t]*(?:\r\n|\r|\n)')
 _JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{])")
+_SAYS = re.compile(r'"?sep=([,;\t|])"?[ \t]*(?:\r\n|\r|\n)')
 
 
 class ReadOptions(NamedTuple):
@@ -38,7 +32,7 @@ class ReadOptions(NamedTuple):
     Parameters
     ----------
     sep : str, optional
-        The sign between the values of a text file, or its name: comma, semicolon, tab, pipe, space.
+        The sign between the values of a text file, or its name: comma, semicolon, tab or pipe.
     decimal : {".", ","}, optional
         The sign before decimals.
     encoding : str, optional
@@ -68,19 +62,17 @@ class ReadOptions(NamedTuple):
         >>> ReadOptions(sep="tab").checked().sep
         '\t'
         """
-        sep = None if self.sep is None else _NAMES.get(self.sep.lower(), self.sep)
-        if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in '"\r\n\0.'):
-            raise ValueError(f"{named('sep')} must be one sign, or one of {', '.join(_NAMES)}; got {self.sep!r}")
+        sep = None if self.sep is None else SEPARATORS.get(self.sep.lower(), self.sep.replace("\\t", "\t"))
+        if sep is not None and sep not in SEPARATORS.values():
+            raise ValueError(f"{named('sep')} must be one of {', '.join(SEPARATORS)}; got {self.sep!r}")
         if self.decimal is not None and self.decimal not in _MARKS:
             raise ValueError(f"{named('decimal')} must be a point or a comma, got {self.decimal!r}")
         if self.encoding is not None:
             try:
                 "a".encode(self.encoding)
             except LookupError:
-                raise ValueError(
-                    f"{named('encoding')}: no encoding {self.encoding!r}; some are utf-8, utf-16, cp1252, latin-1, "
-                    "shift_jis"
-                ) from None
+                some = "utf-8, cp1252, latin-1, utf-16"
+                raise ValueError(f"{named('encoding')}: no encoding {self.encoding!r}; some are {some}") from None
         return self._replace(sep=sep, decimal=None if self.decimal is None else _MARKS[self.decimal])
 
 
@@ -88,30 +80,59 @@ TO_BE_FOUND = ReadOptions()
 
 
 class Dialect(NamedTuple):
-    """How a text file is written, the names of its columns, and notes on what was found.
+    """How a text file is written, the names of its columns, how many lines stand above them, and notes.
 
     Examples
     --------
-    >>> Dialect(";", ",", "utf-8", ["age"], []).sep
+    >>> Dialect(Path("a.csv"), ";", "utf-8", ["age"], 0, []).sep
     ';'
     """
 
+    path: Path
     sep: str
-    decimal: str
     encoding: str
     names: list[str]
+    above: int
     notes: list[str]
-    skip: int = 0  # lines above the names
-    codes: tuple[str, ...] = ()  # columns of digits with leading zeros, which numbers would lose
 
-    @property
-    def note(self) -> str:
-        """What was found, in one line."""
+    def records(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the values of each row, that of the names first."""
+        with self.path.open(encoding=self.encoding, newline="") as lines:
+            for _ in range(self.above):
+                lines.readline()
+            yield from records(lines, self.sep, self.above + 1, strict)
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line where a row begins, counted from 0 after the names; None if it can no longer be read."""
+        try:
+            found = next(islice(self.records(), row + 1, None), None)
+        except (OSError, ValueError, csv.Error):
+            return None
+        return None if found is None else found[0]
+
+    def what_is_wrong(self) -> str | None:
+        """Return the first row that has more or fewer values than there are names, or the quote that stays open."""
+        line, expected = 0, len(self.names)
+        try:
+            for line, row in islice(self.records(strict=True), 1, None):
+                if len(row) != expected:
+                    return (
+                        f"Expected {expected} fields in line {line}, saw {len(row)} (separator: {spelled(self.sep)}); "
+                        f"{self._hint(len(row) > expected)}"
+                    )
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                return f"a quote that opens below line {line} is never closed"
+        return None
+
+    def _hint(self, too_many: bool) -> str:
+        for sep in SEPARATORS.values():
+            if sep != self.sep and sep in "".join(self.names):
+                return f"{named('sep', sep)} if {spelled(sep)}s separate them"
         if len(self.names) == 1:
-            says = f"{named('sep')} says what does, if there are more columns"
-            return f"one column: no {spelled(self.sep)} separates names; {says}"
-        point = "decimal comma" if self.decimal == "," else "decimal point"
-        return f"separator: {spelled(self.sep)}; {point}; encoding: {_ENCODINGS.get(self.encoding, self.encoding)}"
+            return f"delete what stands above the names of the columns, or say with {named('sep')} what separates them"
+        advice = f"a value that holds a {spelled(self.sep)} needs quotes" if too_many else "the line may be cut off"
+        return f"{advice}, and {named('sep')} says what separates values"
 
 
 def spelled(sep: str) -> str:
@@ -119,128 +140,102 @@ def spelled(sep: str) -> str:
 
     Examples
     --------
-    >>> spelled(";"), spelled("^")
-    ('semicolon', "'^'")
+    >>> spelled(";")
+    'semicolon'
     """
-    return next((name for name, sign in _NAMES.items() if sign == sep), repr(sep))
+    return next(name for name, sign in SEPARATORS.items() if sign == sep)
 
 
 def find_dialect(source: Source, options: ReadOptions) -> Dialect:
-    """Find out how a text file is written; raise ValueError if it is no text."""
-    with source.open() as stream:
-        head = stream.read(_HEAD)
-        while not (b"\n" in head or b"\r" in head) and (more := stream.read(_HEAD)):  # a hundred thousand names
-            head += more
-            if len(head) > _LONGEST:
-                raise ValueError(f"{source.name}: the first line is longer than 16 MiB: this is no table")
-        whole = not stream.read(1)
-    encoding, notes = _find_encoding(source, head, options.encoding)
-    text = head.decode(encoding, errors="ignore").removeprefix("\ufeff")
+    """Find out how a text file is written; raise ValueError if it is no text, or if two columns have one name."""
+    encoding, notes = _find_encoding(source, options.encoding)
+    with source.path.open(encoding=encoding, newline="") as lines:
+        text = lines.read(_HEAD)
+        while not ("\n" in text or "\r" in text) and (more := lines.read(_HEAD)):  # a hundred thousand names
+            text += more
+        if lines.read(1):
+            text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # the last line may be cut
     _refuse_other_text(source.name, text)
-    if not text.strip():
-        raise ValueError(f"{source.name} is empty")
-    if not whole:
-        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # the last line may be cut
     says = _SAYS.match(text)  # as Excel writes and reads it
     text = text[says.end() :] if says else text
-    sep, doubts = options.sep or (says and says[1]), list[str]()
+    sep = options.sep or (says and says[1])
     if sep is None:
-        sep, doubts = _find_separator(source.name, text)
-    first, *rows = _sample(text, sep) or [[""]]
-    names = [name.strip("\ufeff").strip() for name in first]
-    full = [row for row in rows if len(row) == len(first)]
-    decimal, doubt = decimal_of(full, sep)
-    if options.decimal is not None:
-        decimal, doubt = options.decimal, None
-    elif doubt and options.usual_decimal:
-        decimal = options.usual_decimal
-        mark = "comma" if decimal == "," else "point"
-        doubt = f"decimal {mark} taken, as in the table of the fit, though no number tells"
-    notes += [*doubts, *([doubt] if doubt else []), *names_notes(names)]
+        sep, doubts = _find_separator(text)
+        notes += doubts
+    above = 1 if says else 0
+    (_, first), *rows = list(_sample(text, sep, above + 1)) or [(1, [""])]
+    names = [name.strip() for name in first]
+    if rows and all(len(row) == len(names) + 1 and not row[-1] for _, row in rows):
+        names.append("")  # separators at the ends of rows
+    for line, row in rows:
+        if any(value.startswith(' "') for value in row):
+            raise ValueError(
+                f"{source.name}: line {line} has a space before a quote: delete it, or pass the data frame of "
+                "pandas.read_csv(..., skipinitialspace=True)"
+            )
+    if len(names) == 1:
+        says_what = f"{named('sep')} says what does, if there are more columns"
+        notes.insert(0, f"one column: no {spelled(sep)} separates names; {says_what}")
+    notes += names_notes(names)
     notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
-    codes = tuple(name for name, *values in zip(names, *full, strict=True) if _are_codes(values))
-    return Dialect(sep, decimal, encoding, names, notes, 1 if says else 0, codes)
+    return Dialect(source.path, sep, encoding, names, above, notes)
 
 
-def _are_codes(values: Iterable[str]) -> bool:
-    """Return whether all values are digits, and some have a leading zero."""
-    given = [stripped for value in values if (stripped := value.strip())]
-    return all(map(_DIGITS.fullmatch, given)) and any(len(value) > 1 and value[0] == "0" for value in given)
+def _sample(text: str, sep: str, start: int = 1) -> Iterator[tuple[int, list[str]]]:
+    return islice(records(io.StringIO(text, newline=""), sep, start), _LINES)
 
 
-def records(lines: Iterable[str], sep: str) -> Iterator[tuple[int, list[str]]]:
-    r"""Yield the values of each row that is not blank, and the line where it starts.
+def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    r"""Yield the line where each row that is not blank starts, and its values.
 
     Examples
     --------
     >>> list(records(["a;b\n", "\n", '"1\n', '2";3\n'], ";"))
     [(1, ['a', 'b']), (3, ['1\n2', '3'])]
     """
-    before, start = csv.field_size_limit(1 << 30), 1
-    try:
-        reader = csv.reader(lines, delimiter=sep, skipinitialspace=True)
-        for row in reader:
-            if len(row) > 1 or (row and row[0].strip()):
-                yield start, row
-            start = reader.line_num + 1
-    finally:
-        csv.field_size_limit(before)
+    csv.field_size_limit(1 << 30)
+    reader, before = csv.reader(lines, delimiter=sep, strict=strict), start - 1
+    for row in reader:
+        if len(row) > 1 or (row and row[0].strip()):
+            yield start, row
+        start = before + reader.line_num + 1
 
 
-def _sample(text: str, sep: str) -> list[list[str]]:
-    return [row for _, row in islice(records(io.StringIO(text, newline=""), sep), _LINES)]
-
-
-def _find_encoding(source: Source, head: bytes, told: str | None) -> tuple[str, list[str]]:
-    found = next((encoding for mark, encoding in _ORDER_MARKS.items() if head.startswith(mark)), None)
+def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
+    with source.path.open("rb") as file:
+        marked = file.read(3) == codecs.BOM_UTF8
     if told is not None:
-        same = found is not None and codecs.lookup(told).name.startswith(codecs.lookup(found).name.removesuffix("-sig"))
-        encoding = found if found is not None and same else told  # the mark is no part of the first name
-        if (line := _undecodable(source, encoding)) is not None:
+        told = "utf-8-sig" if marked and codecs.lookup(told).name == "utf-8" else told
+        if (line := _undecodable(source, told)) is not None:
             raise ValueError(
                 f"{source.name}: line {line} is not text in {told}, as {named('encoding')} says; try without it"
             )
-        return encoding, []
-    if found is not None:
-        if (line := _undecodable(source, found)) is not None:
-            raise ValueError(
-                f"{source.name} starts as text in {_ENCODINGS[found]}, but line {line} is not; "
-                f"{named('encoding')} says another"
-            )
-        return found, []
-    if b"\0" in head:
-        for encoding, half in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-            if half.count(0) > 0.8 * len(half):
-                raise ValueError(
-                    f"{source.name} is not text in UTF-8: it seems to be UTF-16 without a byte order mark; "
-                    f"{named('encoding', encoding)} reads it"
-                )
+        return told, []
     wrong = _undecodable(source, "utf-8")
     if wrong is None:
-        return "utf-8", []
-    if len(head.translate(None, _CONTROL)) < len(head):
-        raise ValueError(f"{source.name} is not a CSV file: it is not text in UTF-8 or another encoding, but binary")
-    encoding = "cp1252" if _undecodable(source, "cp1252") is None else "latin-1"
-    guess = f"line {wrong} is not UTF-8, so {_ENCODINGS[encoding]} is a guess"
-    note = f"encoding: {guess}; {named('encoding')} says another"
-    return encoding, [note]
+        return "utf-8-sig" if marked else "utf-8", []
+    if (binary := _undecodable(source, "cp1252")) is not None:
+        raise ValueError(
+            f"{source.name} is not a CSV file: line {binary} is not text in UTF-8 or Windows-1252, but binary, or in "
+            f"another encoding, which {named('encoding')} says, such as {named('encoding', 'utf-16')}"
+        )
+    guess = f"line {wrong} is not UTF-8, so Windows-1252 is a guess"
+    return "cp1252", [f"encoding: {guess}; {named('encoding')} says another"]
 
 
 def _undecodable(source: Source, encoding: str) -> int | None:
-    """Return the first line that is not text in this encoding, or None; refuse a file with a NUL in its text."""
-    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
-    with source.open() as stream:
+    """Return the first line that is not text in this encoding: it cannot be decoded, or has signs that no text has."""
+    line = 1
+    with source.path.open("rb") as stream:
+        decoder = codecs.getincrementaldecoder(encoding)()
         while True:
-            block = stream.read(_BLOCK)
+            block = stream.read(_HEAD)
             try:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 return line + error.object[: error.start].count(b"\n")
-            if "\0" in text:
-                line += text[: text.index("\0")].count("\n")
-                raise ValueError(
-                    f"{source.name} cannot be read as CSV: line {line} holds a NUL byte; the file is damaged or binary"
-                )
+            if (wrong := _CONTROL.search(text)) is not None:
+                return line + text[: wrong.start()].count("\n")
             if not block:
                 return None
             line += text.count("\n")
@@ -251,35 +246,26 @@ def _refuse_other_text(name: str, text: str) -> None:
         raise ValueError(f"{name} holds HTML or XML, not CSV: open it in a spreadsheet and save it as .xlsx or CSV")
     if _JSON.match(text):
         raise ValueError(f"{name} holds JSON, not CSV: pandas.read_json reads it, and to_csv writes CSV")
+    if not text.strip():
+        raise ValueError(f"{name} is empty")
 
 
-def _find_separator(name: str, text: str) -> tuple[str, list[str]]:
+def _find_separator(text: str) -> tuple[str, list[str]]:
     """Return the separator that gives the same number of values, more than one, in the most of the first lines."""
     shares: dict[str, tuple[float, bool]] = {}
     for sep in ("\t", "|", ";", ","):  # of two that fit alike, the sign that is rarer in texts
-        counts = [len(row) for row in _sample(text, sep)]
+        counts = [len(row) for _, row in _sample(text, sep)]
         several = Counter(count for count in counts if count > 1)
         if several:
             count, times = several.most_common(1)[0]
             shares[sep] = times / len(counts), counts[0] == count
     if not shares:
-        _refuse_spaces(name, text)
         return ",", []
     best = max(shares, key=lambda sep: shares[sep])
     others = [sep for sep in shares if sep != best and shares[sep] == (1.0, True)]
     return best, [
         f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {named('sep', sep)}" for sep in others
     ]
-
-
-def _refuse_spaces(name: str, text: str) -> None:
-    counts = Counter(len(line.split()) for line in text.splitlines()[:_LINES] if line.strip())
-    count, times = counts.most_common(1)[0] if counts else (0, 0)
-    if count > 1 and times > 1 and len(counts) == 1:
-        raise ValueError(
-            f"{name} has no comma, semicolon, tab or pipe between its values, and {count} words in each line: "
-            f"{named('sep', ' ')} if spaces separate them, {named('sep', ',')} if each line is one value"
-        )
 
 
 def names_notes(names: list[str]) -> list[str]:
@@ -290,8 +276,8 @@ def names_notes(names: list[str]) -> list[str]:
     >>> names_notes(["age", "1"]), len(names_notes(["1.5", "2"]))
     ([], 1)
     """
-    filled = [name for name in names if name.strip()]
-    if filled and all(re.fullmatch(r"[+-]?\d*[.,]?\d+(?:[eE][+-]?\d+)?", name.strip()) for name in filled):
+    filled = [name for name in names if name]
+    if filled and all(map(is_number, filled)):
         shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
         return [f"the first line holds only numbers ({shown}), and is taken for the names of the columns; add a line "
                 "of names if it is a row"]  # fmt: skip

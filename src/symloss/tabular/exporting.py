@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from symloss.columns import Encoding
-from symloss.tabular.reading import as_pandas
+from symloss.columns import Encoding, as_pandas
 
 if TYPE_CHECKING:
     from pandas import DataFrame

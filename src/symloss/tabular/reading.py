@@ -1,33 +1,27 @@
-"""Read tables of many kinds: text with any separator and encoding, Parquet and Excel, also compressed."""
+"""Read tables from files and data frames: text by pyarrow's reader, Parquet and Excel, whole or in pieces."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symloss.columns import Encoding, check_collected, column_names, library_of
+from symloss.columns import Encoding, as_pandas, column_names
 from symloss.extras import require
 from symloss.naming import named, remember_lines
-from symloss.tabular.dialect import (
-    TO_BE_FOUND,
-    Dialect,
-    ReadOptions,
-    find_dialect,
-)
-from symloss.tabular.excel import read_excel
-from symloss.tabular.numerals import read_numerals
-from symloss.tabular.parquet import parquet_chunks, read_parquet
-from symloss.tabular.rows import check_rows, first_row_is_longer, line_of, open_quote
+from symloss.tabular.cells import as_values, as_written
+from symloss.tabular.dialect import ENCODINGS, TO_BE_FOUND, Dialect, ReadOptions, find_dialect, names_notes, spelled
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pandas import DataFrame
+
+_ROWS = 20_000  # of a file to predict that are read at a time
+_BLOCK = 1 << 24  # bytes of text that pyarrow reads at a time; a row must be shorter
 
 
 class Read(NamedTuple):
@@ -44,17 +38,26 @@ class Read(NamedTuple):
     options: ReadOptions
 
 
+class _Piece(NamedTuple):
+    """Some rows of a table: their values, the columns to keep as they are written, and what was found."""
+
+    frame: DataFrame
+    written: DataFrame
+    notes: list[str]
+    options: ReadOptions
+
+
 def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
     r"""Read a table with at least one row, and say how.
 
     Parameters
     ----------
     path : str or Path
-        Text with a first line of names, Parquet or Excel, possibly compressed (gzip, bzip2, xz, zstd, or zip with one
-        file). ``"-"`` is the standard input.
+        Text with a first line of names, Parquet or Excel, possibly compressed (gzip, or zip with one file). ``"-"`` is
+        the standard input.
     text : sequence of str
-        Columns to read as text, exactly as they are written: the label 01 stays 01, and NA is a text, so that only
-        blank cells are missing. Cells of Parquet files, and of Excel files, have types of their own.
+        Columns to read as text, as they are written: the label 01 stays 01, and NA is a text, so that only blank cells
+        are missing. Cells of Parquet files, and of Excel files, have types of their own.
     options : ReadOptions
         What is known about the file; the rest is found.
 
@@ -71,22 +74,14 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
     >>> found.notes
     ['separator: semicolon; decimal comma; encoding: UTF-8']
     """
-    options = options.checked()
-    with open_source(path) as source:
-        require("tables", "tables need pandas", "pandas")
-        _check_sheet(source, options)
-        remember_lines(None)
-        if source.kind == "CSV":
-            found = _read_text(source, text, options)
-        elif source.kind == "Parquet":
-            found = Read(read_parquet(source), [], ReadOptions())
-        else:
-            frame, notes, sheet = read_excel(source, text, options.sheet)
-            found = Read(frame, notes, ReadOptions(sheet=sheet))
-        _check_names([str(name) for name in found.frame.columns], source)
-        if found.frame.empty:
-            raise ValueError(f"{source.name} has no rows")
-        return found._replace(notes=[*source.notes, *found.notes, *_idle(source, options)])
+    (piece,) = _pieces(path, None, text, text, options)
+    return Read(_with_written(piece.frame, piece.written), piece.notes, piece.options)
+
+
+def read_table(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> DataFrame:
+    """Return the table that ``read`` returns, without notes."""
+    frame: DataFrame = read(path, text, options).frame
+    return frame
 
 
 def read_chunks(
@@ -128,7 +123,7 @@ def read_chunks_beside(
     options: ReadOptions = TO_BE_FOUND,
     notes: list[str] | None = None,
 ) -> Iterator[tuple[DataFrame, DataFrame]]:
-    r"""Read a table in pieces and, beside each piece, columns exactly as they are written.
+    r"""Read a table in pieces and, beside each piece, columns as they are written.
 
     Parameters
     ----------
@@ -142,151 +137,209 @@ def read_chunks_beside(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "data.csv").write_text("age;x\n040;1,5\n")
-    ...     [(frame, written)] = read_chunks_beside(Path(folder) / "data.csv", rows=2, kept=["age", "x"])
+    ...     _ = (Path(folder) / "data.csv").write_text("age;x\n40;1,5\n")
+    ...     [(frame, written)] = read_chunks_beside(Path(folder) / "data.csv", rows=2, kept=["x"])
     >>> frame.values.tolist(), written.values.tolist()
-    ([[40.0, 1.5]], [['040', '1,5']])
+    ([[40.0, 1.5]], [['1,5']])
     """
-    options, notes = options.checked(), [] if notes is None else notes
+    for piece in _pieces(path, rows, text, kept, options):
+        if notes is not None:
+            notes += [note for note in piece.notes if note not in notes]
+        yield piece.frame, piece.written
+
+
+def _pieces(
+    path: str | Path | Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
+) -> Iterator[_Piece]:
+    options = options.checked()
+    require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     with open_source(path) as source:
-        require("tables", "tables need pandas", "pandas")
-        _check_sheet(source, options)
-        notes += [*source.notes, *_idle(source, options)]
+        if options.sheet is not None and source.kind != "Excel":  # it may be another file than was meant
+            raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")
         remember_lines(None)
         if source.kind == "CSV":
-            chunks = _text_chunks(source, rows, text, kept, options, notes)
+            pieces = _read_text(source, rows, text, written, options)
         elif source.kind == "Parquet":
-            chunks = ((chunk, _only(chunk, kept)) for chunk in parquet_chunks(source, rows))
+            pieces = _read_parquet(source, rows, written)
         else:
-            frame, found, _ = read_excel(source, text, options.sheet)
-            written = _only(read_excel(source, kept, options.sheet).frame if kept else frame, kept)
-            notes += found
-            places = (slice(start, start + rows) for start in range(0, len(frame), rows))
-            chunks = ((frame[place], written[place]) for place in places)
+            pieces = _read_excel(source, rows, text, written, options.sheet)
+        idle = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
+        told = [named(name) for name in idle if getattr(options, name) is not None]
+        notes = [f"{name} has no meaning for a {source.kind} file" for name in told]
         empty = True
-        for chunk, beside in chunks:
-            if empty:
-                _check_names([str(name) for name in chunk.columns], source)
-            if len(chunk):
+        for piece in pieces:
+            if len(piece.frame):
+                yield piece._replace(notes=notes + piece.notes)
                 empty = False
-                yield chunk, beside
         if empty:
             raise ValueError(f"{source.name} has no rows")
 
 
-def _read_text(source: Source, text: Sequence[str], options: ReadOptions) -> Read:
+def _read_text(
+    source: Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
+) -> Iterator[_Piece]:
     import pandas as pd
 
     dialect = find_dialect(source, options)
-    remember_lines(partial(line_of, source, dialect))
     _check_names(dialect.names, source)
-    codes = [name for name in dialect.codes if name not in text]
-    with source.open() as stream, _refused(source, dialect):
-        frame = pd.read_csv(stream, **_arguments(dialect, [*text, *codes]))
-    if _may_be_short(frame) or first_row_is_longer(source, dialect):
-        check_rows(source, dialect)
-    frame, notes = _without_empty(frame, dialect.names)
-    notes = [dialect.note, *dialect.notes, *notes]
-    notes += [f"codes, since some begin with 0, and no numbers: {', '.join(codes)}"] if codes else []
-    notes += read_numerals(frame, [*text, *codes], dialect.decimal, options.decimal is not None)
-    if text:
-        with source.open() as stream:
-            written = pd.read_csv(stream, **_only_written(dialect, text))
-        for name in _only(written, frame.columns):
-            frame[name] = written[name]
-    return Read(frame, notes, ReadOptions(dialect.sep, dialect.decimal, dialect.encoding))
+    remember_lines(dialect.line_of)
+    start, usual = 0, options
+    for table in _text_tables(source, dialect, rows):
+        as_they_are = pd.DataFrame({name: as_written(table[name]) for name in written if name in table.column_names})
+        values, decimal, notes = as_values(table, text, dialect.sep, usual)
+        frame, more = _without_empty(pd.DataFrame(values), dialect.names)
+        if not start:
+            point = "decimal comma" if decimal == "," else "decimal point"
+            encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
+            how = [f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"] * (len(dialect.names) > 1)
+            notes = [*how, *dialect.notes, *notes]
+            if usual.decimal is None:
+                usual = usual._replace(usual_decimal=decimal)
+        index = pd.RangeIndex(start, start + len(frame))
+        start += len(frame)
+        found = options._replace(sep=dialect.sep, decimal=decimal, encoding=dialect.encoding, usual_decimal=None)
+        yield _Piece(frame.set_axis(index), as_they_are.set_axis(index), [*notes, *more], found)
 
 
-def _text_chunks(
-    source: Source, rows: int, text: Sequence[str], kept: Sequence[str], options: ReadOptions, notes: list[str]
-) -> Iterator[tuple[DataFrame, DataFrame]]:
-    import pandas as pd
+def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator[pa.Table]:
+    """Yield the texts of so many rows, without spaces around them; raise ValueError where rows are uneven."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
 
-    dialect = find_dialect(source, options)
-    remember_lines(partial(line_of, source, dialect))
-    notes += [dialect.note, *dialect.notes]
-    _check_names(dialect.names, source)
-    checked, start = False, True
-    with ExitStack() as stack:
-        stream = stack.enter_context(source.open())
-        with _refused(source, dialect):
-            chunks = pd.read_csv(stream, chunksize=rows, **_arguments(dialect, text))
-        if kept:
-            again = stack.enter_context(source.open())
-            written = pd.read_csv(again, chunksize=rows, **_only_written(dialect, kept))
-        while True:
-            with _refused(source, dialect):
-                if (chunk := next(chunks, None)) is None:
-                    return
-            if not checked and (_may_be_short(chunk) or (start and first_row_is_longer(source, dialect))):
-                check_rows(source, dialect)
-                checked = True
-            start = False
-            beside = next(written) if kept else chunk[[]]
-            frame, more = _without_empty(chunk, dialect.names)
-            more += read_numerals(frame, text, dialect.decimal, options.decimal is not None)
-            notes += [note for note in more if note not in notes]
-            yield frame, beside
-
-
-def _only(frame: DataFrame, kept: Iterable[str]) -> DataFrame:
-    return frame[[name for name in kept if name in frame.columns]]
-
-
-def _arguments(dialect: Dialect, text: Sequence[str]) -> dict[str, Any]:
-    return {
-        "sep": dialect.sep,
-        "decimal": dialect.decimal,
-        "encoding": dialect.encoding.removesuffix("-sig"),  # pandas passes over the mark, faster than the decoder
-        "skiprows": dialect.skip,
-        "header": 0,
-        "names": [name or f"Unnamed: {k}" for k, name in enumerate(dialect.names)],  # without spaces around them
-        "dtype": dict.fromkeys(text, str),
-        "skipinitialspace": True,
-        "index_col": False,
-        "low_memory": False,
-    }
-
-
-def _only_written(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
-    """Return arguments that read these columns alone, in which only blank cells are missing: NA may be a country."""
-    arguments = _arguments(dialect, names)
-    places = [k for k, name in enumerate(arguments["names"]) if name in names]  # rows may have more values than names
-    return arguments | {"usecols": places, "keep_default_na": False, "na_values": [""]}
-
-
-@contextmanager
-def _refused(source: Source, dialect: Dialect) -> Iterator[None]:
-    """Name the line of a row that pandas refuses."""
-    import pandas as pd
-
+    first_line = dialect.line_of(0)
+    if first_line is None:
+        return
+    names = [name or f"Unnamed: {k}" for k, name in enumerate(dialect.names)]
+    encoding = "utf8" if dialect.encoding.startswith("utf-8") else dialect.encoding
+    held: list[pa.RecordBatch] = []
+    last: list[dict[str, str]] = []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row has more values than there are names
-            yield
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        reason = str(error)
-        if "EOF inside string" in reason:
-            reason = f"the quote that opens in line {open_quote(source, dialect)} is never closed"
-        else:
-            check_rows(source, dialect, longer=True)
-        raise ValueError(f"{source.name} cannot be read as CSV: {reason.strip()}") from None
+        for batch in pa.csv.open_csv(
+            str(source.path),
+            pa.csv.ReadOptions(
+                column_names=names, skip_rows=first_line - 1, block_size=_BLOCK, encoding=encoding, use_threads=False
+            ),
+            pa.csv.ParseOptions(
+                delimiter=dialect.sep,
+                newlines_in_values=True,
+                invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+            ),
+            pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        ):
+            arrays = [pc.utf8_trim_whitespace(column) for column in batch.columns]
+            held.append(pa.RecordBatch.from_arrays(arrays, names))
+            last = held[-1].slice(len(batch) - 1).to_pylist() or last
+            while rows is not None and sum(map(len, held)) >= rows:
+                table = pa.Table.from_batches(held)
+                yield table.slice(0, rows)
+                held = table.slice(rows).to_batches()
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{source.name} cannot be read as CSV: {dialect.what_is_wrong() or error}") from None
+    if any("\n" in value for row in last for value in row.values()) and (wrong := dialect.what_is_wrong()):
+        raise ValueError(f"{source.name} cannot be read as CSV: {wrong}")
+    if held:
+        yield pa.Table.from_batches(held)
 
 
-def _may_be_short(frame: DataFrame) -> bool:
-    """Return whether a row may have fewer values than there are names: pandas takes the last ones for missing."""
-    return bool(frame.iloc[:, -1].isna().any())
+def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[_Piece]:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    # Whole numbers stay whole in a piece with missing values, as in one without.
+    whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    start = 0
+    try:
+        file = pa.parquet.ParquetFile(source.path)
+        batches = [file.read()] if rows is None else file.iter_batches(batch_size=rows)
+        for batch in batches:
+            frame = (batch if rows is None else pa.Table.from_batches([batch])).to_pandas(types_mapper=whole.get)
+            if any(name is not None for name in frame.index.names):
+                frame = frame.reset_index()
+            frame = frame.set_axis(frame.columns.map(str), axis=1)
+            frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
+            start += len(frame)
+            _check_names(list(frame.columns), source)
+            yield _Piece(frame, _only(frame, written), [], ReadOptions())
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
+
+
+def _read_excel(
+    source: Source, rows: int | None, text: Collection[str], written: Collection[str], wanted: str | int | None
+) -> Iterator[_Piece]:
+    """Yield the rows of a sheet whose first row that is not blank holds the names; blank rows are left out."""
+    import pandas as pd
+
+    require("excel", "Excel files need openpyxl", "openpyxl")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of styles that it does not know
+        try:
+            book = pd.ExcelFile(source.path, engine="openpyxl")
+            sheets = [str(name) for name in book.sheet_names]
+        except Exception as error:  # openpyxl raises anything on a damaged file
+            raise ValueError(f"{source.name} cannot be read as Excel: it is damaged ({error})") from None
+        with book:
+            sheet = _sheet(source.name, sheets, wanted)
+            cells = book.parse(sheet, header=None, dtype=object).dropna(how="all").dropna(how="all", axis=1)
+    notes = [f"sheet: {sheet!r}"]
+    if len(sheets) > 1 and wanted is None:
+        notes = [f"sheet: {sheet!r}, the first of {len(sheets)}; {named('sheet', sheets[1])} reads the second"]
+    frame, more = _with_names(f"{source.name}, sheet {sheet!r}", cells)
+    _check_names(list(frame.columns), source)
+    texts = frame.map(str, na_action="ignore")  # before whole numbers with gaps become floats
+    values = frame.assign(**{name: texts[name] for name in text if name in frame.columns}).infer_objects()
+    for start in range(0, len(frame), rows or len(frame)):
+        some = slice(start, start + (rows or len(frame)))
+        yield _Piece(values[some], _only(texts[some], written), notes + more, ReadOptions(sheet=sheet))
+
+
+def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
+    """Return a sheet by its name or, if there is no such name, by its number from 1 on."""
+    if wanted is None:
+        return names[0]
+    if str(wanted) in names:
+        return str(wanted)
+    if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
+        return names[int(wanted) - 1]
+    shown = ", ".join(map(repr, names[:20]))
+    asked = f"no sheet {str(wanted)!r} ({named('sheet')})"
+    raise ValueError(f"{file} has {asked}; its sheets are {shown}, or 1 to {len(names)}")
+
+
+def _with_names(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:
+    if cells.empty:
+        raise ValueError(f"{where} is empty")
+    first, missing = cells.iloc[0], cells.iloc[0].isna()
+    if missing.sum() > len(first) / 2:
+        raise ValueError(
+            f"{where}: row {cells.index[0] + 1} names only {len(first) - missing.sum()} of {len(first)} columns; "
+            "delete what stands above the names"
+        )
+    names = ["" if absent else str(value).strip() for value, absent in zip(first, missing, strict=True)]
+    notes = names_notes(names)
+    notes += [f"column {k + 1} has no name, and is called 'Unnamed: {k}'" for k, name in enumerate(names) if not name]
+    frame = cells.iloc[1:].set_axis([name or f"Unnamed: {k}" for k, name in enumerate(names)], axis=1)
+    return frame.reset_index(drop=True), notes
+
+
+def _only(frame: DataFrame, names: Collection[str]) -> DataFrame:
+    return frame[[name for name in names if name in frame.columns]]
+
+
+def _with_written(frame: DataFrame, written: DataFrame) -> DataFrame:
+    return frame.assign(**{name: written[name] for name in written if name in frame.columns})
 
 
 def _without_empty(frame: DataFrame, names: list[str]) -> tuple[DataFrame, list[str]]:
     """Leave out columns without a name and without a value, which separators at the ends of lines make."""
-    unnamed = [k for k, name in enumerate(names) if not name and k < frame.shape[1]]
+    unnamed = [k for k, name in enumerate(names) if not name]
     empty = [k for k in unnamed if frame.iloc[:, k].isna().all()]
     notes = [f"column {k + 1} has no name, and is called {frame.columns[k]!r}" for k in unnamed if k not in empty]
     if empty:
         notes.append(f"left out: {len(empty)} column{'s' * (len(empty) > 1)} without a name and without a value")
-        frame = frame.drop(columns=frame.columns[empty])
-    return frame, notes
+    return frame.drop(columns=frame.columns[empty]), notes
 
 
 def _check_names(names: Sequence[str], source: Source) -> None:
@@ -296,49 +349,6 @@ def _check_names(names: Sequence[str], source: Source) -> None:
             f"{source.name} cannot be read as {source.kind}: several columns have the name {', '.join(twice)}; "
             "rename all but one"
         )
-
-
-def _idle(source: Source, options: ReadOptions) -> list[str]:
-    """Return notes on options that were told but do not matter to a file of this kind."""
-    others = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
-    return [
-        f"{named(name)} has no meaning for a {source.kind} file"
-        for name in others
-        if getattr(options, name) is not None
-    ]
-
-
-def _check_sheet(source: Source, options: ReadOptions) -> None:
-    """Raise ValueError if a sheet is asked of a file without sheets: it may be another file than was meant."""
-    if options.sheet is not None and source.kind != "Excel":
-        raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")
-
-
-def read_table(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> DataFrame:
-    r"""Read a table with at least one row from a CSV, Parquet or Excel file: the frame that ``read`` returns.
-
-    Parameters
-    ----------
-    path : str or Path
-        The separator, the decimal mark and the encoding of a CSV file are found, and it may be compressed
-        (``.csv.gz``). Its first line holds the names of the columns.
-    text : sequence of str
-        Columns of a CSV file to read as text, exactly as they are written: the label 01 stays 01.
-    options : ReadOptions
-        What is known about the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "data.csv").write_text("plan, age\n01, 40\n02,\n")
-    ...     read_table(Path(folder) / "data.csv", text=["plan"])
-      plan   age
-    0   01  40.0
-    1   02   NaN
-    """
-    frame: DataFrame = read(path, text, options).frame
-    return frame
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
@@ -362,28 +372,6 @@ def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
 
 
 _ROWS = 20_000  # that are read at a time
-
-
-def as_pandas(frame: Any) -> DataFrame:
-    """Return a data frame of pandas or polars as one of pandas.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> as_pandas(pl.DataFrame({"age": [30, 40]}))
-       age
-    0   30
-    1   40
-    """
-    check_collected(frame)
-    library = library_of(frame)
-    if library is None:
-        raise ValueError(f"the table must be a pandas or polars DataFrame, got {type(frame).__name__}")
-    column_names(frame)  # raises unless they are texts that differ
-    if library == "polars":
-        require("tables", "tables of polars need pandas and pyarrow", "pandas", "pyarrow")
-        frame = frame.to_pandas()
-    return frame
 
 
 def table_to_predict(data: Any, encoding: Encoding, options: ReadOptions, written: Sequence[str] = ()) -> Read:
@@ -414,7 +402,7 @@ def table_to_predict(data: Any, encoding: Encoding, options: ReadOptions, writte
 
     notes: list[str] = []
     parts = read_chunks_beside(data, _ROWS, encoding.texts, written, options, notes)
-    frames = [frame.assign(**{name: beside[name] for name in beside}) for frame, beside in parts]
+    frames = [_with_written(frame, beside) for frame, beside in parts]
     return Read(pd.concat(frames), notes, options)
 
 
@@ -422,7 +410,9 @@ def _table_of_frame(data: Any, options: ReadOptions) -> Read:
     told = [named(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
     if told:
         raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
-    return Read(as_pandas(data), [], ReadOptions())
+    frame = as_pandas(data)
+    column_names(frame)  # raises unless they are texts that differ
+    return Read(frame, [], ReadOptions())
 
 
 def labeled_table(data: Any, label: str, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
@@ -442,3 +432,20 @@ def labeled_table(data: Any, label: str, text: Sequence[str] = (), options: Read
     except ValueError as error:  # perhaps the file was read in a way that was not meant
         raise ValueError("; as it was read: ".join([str(error), *filter(None, ["; ".join(found.notes)])])) from None
     return found
+
+
+__all__ = [
+    "TO_BE_FOUND",
+    "Read",
+    "ReadOptions",
+    "Source",
+    "as_pandas",
+    "check_columns",
+    "labeled_table",
+    "open_source",
+    "read",
+    "read_chunks",
+    "read_chunks_beside",
+    "read_table",
+    "table_to_predict",
+]

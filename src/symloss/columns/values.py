@@ -1,0 +1,439 @@
+"""What a text in a table says: nothing, a number, a date or a time. Files and data frames share these rules."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# What means in any column that a value is missing, in small letters; and what people write in place of a number.
+MISSING = frozenset({"", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "nat", "null", "none"})
+NO_NUMBER = MISSING | {"?", "-", "--", ".", "unknown", "missing"}
+LARGEST = float(np.finfo(np.float32).max)  # trees hold features in float32
+
+_AMOUNT = re.compile(r"([-+]?)([$€£¥]?)[ \u00a0]?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?)[ \u00a0\u202f]?([%$€£¥]?)", re.ASCII)
+_GAP = re.compile(r"(?<=\d)[ '\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)  # between thousands, as in 1 000,52
+_NUMBER = re.compile(r"(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_CODE = re.compile(r"0\d+", re.ASCII)
+_BEFORE_POINTS = ("$", "£", "¥")  # currencies of countries that write 1,000.52
+_SWAPPED = str.maketrans(",.", ".,")
+
+ORIGIN = "2000-01-01"
+PARTS = ("year", "month", "weekday", "hour", f"days since {ORIGIN}")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = rf"(?P<name>{'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
+_YEAR = r"(?P<year>[1-9]\d{3})"
+_YEAR_OR_TWO_DIGITS = r"(?P<year>[1-9]\d{3}|\d{2})"
+# An offset from UTC is read over: what counts is the hour on the clock there.
+_TIME = (
+    r"(?:(?:t|,? +)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)? ?(?P<half>am|pm)?"
+    r" ?(?:z|utc|[+-]\d{2}(?::?\d{2})?)?)?"
+)
+_DATES = [
+    re.compile(date + _TIME, re.ASCII)
+    for date in (
+        rf"{_YEAR}(?P<sign>[-/.])(?P<month>\d{{1,2}})(?P=sign)(?P<day>\d{{1,2}})",
+        rf"(?P<one>\d{{1,2}})(?P<sign>[-/.])(?P<two>\d{{1,2}})(?P=sign){_YEAR_OR_TWO_DIGITS}",
+        rf"(?P<day>\d{{1,2}})[ -]{_NAME}[ ,-]+{_YEAR_OR_TWO_DIGITS}",
+        rf"{_NAME} (?P<day>\d{{1,2}}),? +{_YEAR}",
+    )
+] + [re.compile(rf"{_YEAR}-(?P<month>\d{{2}})", re.ASCII)]
+# What NumPy reads by itself.
+_ISO = re.compile(r"[1-9]\d{3}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?", re.ASCII)
+_HOURS = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
+
+
+class Form:
+    """How the texts of a column become features; ``words`` are the texts that say that a value is missing."""
+
+    what: ClassVar[str]
+    words: ClassVar[frozenset[str]] = MISSING
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        raise NotImplementedError
+
+    def features(self, name: str) -> list[str]:
+        """Return the names of the features of a column."""
+        raise NotImplementedError
+
+    def values(self, texts: Sequence[str]) -> Array:
+        """Return the features of each text, NaN where it cannot be read."""
+        raise NotImplementedError
+
+    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
+        """Write the features of ``texts[codes]`` into ``out`` (-1 is missing); return which texts cannot be read."""
+        values = np.vstack([self.values(texts), np.full(out.shape[1], np.nan)])
+        out[:] = values[codes]
+        said = np.array([text.strip().lower() not in self.words for text in texts], bool)
+        return np.asarray(np.isnan(values[:-1, 0]) & said)
+
+
+@dataclass(frozen=True)
+class Numbers(Form):
+    """How texts are numbers, also those written for people: 1,000.52, 45%, $12.50.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        What comes before the decimals; the other one, spaces and apostrophes may stand between thousands.
+    mark : str
+        The sign that every value has: that of percent, or of a currency. 45% becomes 45.
+    told : bool
+        Whether the values tell which of the two signs comes before the decimals.
+
+    Examples
+    --------
+    >>> numbers = Numbers.recognize(["$1,000.52", "-$3"])
+    >>> numbers
+    Numbers(decimal='.', mark='$', told=True)
+    >>> numbers.number("$2,500"), Numbers(".").number("1_000")
+    (2500.0, nan)
+    """
+
+    decimal: str
+    mark: str = ""
+    told: bool = True
+
+    what = "numbers"
+    words = NO_NUMBER
+
+    @classmethod
+    def recognize(cls, texts: Iterable[str]) -> Numbers | None:
+        """Return how these texts are numbers; None unless all are, but for those that stand for a missing value.
+
+        Digits of which some have a leading zero are codes, not numbers.
+        """
+        bodies, marks = [], set()
+        for text in texts:  # most columns end at their first value
+            if (amount := _amount(text)) is not None:
+                bodies.append(amount[4])
+                marks.add(amount[2] + amount[5])
+            elif text.strip().lower() not in NO_NUMBER:
+                return None
+        if len(marks) != 1 or len(mark := marks.pop()) > 1:
+            return None
+        if all(map(str.isdigit, bodies)) and any(map(_CODE.fullmatch, bodies)):
+            return None
+        fits = [decimal for decimal in ".," if all(_in_order(body, decimal) for body in bodies)]
+        commas, points = (any(sign in body for body in bodies) for sign in ",.")
+        if len(fits) < 2:
+            return cls(fits[0], mark) if fits else None
+        if commas and points:  # 1,000 beside 1.000
+            return None
+        return cls(".", mark, not (commas or points) or mark in _BEFORE_POINTS)
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        marked = f", all with {self.mark}" if self.mark else ""
+        comma = " with decimal commas" if self.decimal == "," else ""
+        told = "" if self.told else " (no value tells what comes before decimals: a point, so 1,000 is a thousand)"
+        return f"numbers written as text{comma}{marked}{told}"
+
+    def features(self, name: str) -> list[str]:
+        """Return the name of the feature of a column."""
+        return [name]
+
+    def values(self, texts: Sequence[str]) -> Array:
+        """Return the number of each text."""
+        return np.array([[self.number(text)] for text in texts]).reshape(-1, 1)
+
+    def number(self, text: str) -> float:
+        """Return the number that a text says, NaN if it says none."""
+        amount = _amount(text)
+        if amount is None or amount[2] + amount[5] != self.mark or not _in_order(amount[4], self.decimal):
+            return np.nan
+        body = amount[4] if self.decimal == "." else amount[4].translate(_SWAPPED)
+        return float(amount[1] + amount[3] + body.replace(",", ""))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number in any way of writing.
+
+    Examples
+    --------
+    >>> is_number("1.000,52 €"), is_number("0x1F")
+    (True, False)
+    """
+    amount = _amount(text)
+    return amount is not None and any(_in_order(amount[4], decimal) for decimal in ".,")
+
+
+def _amount(text: str) -> re.Match[str] | None:
+    """Return sign, currency, sign again, digits and mark of an amount; None if a text is none."""
+    found = _AMOUNT.fullmatch(_GAP.sub("", text.strip()))
+    return None if found is None or (found[1] and found[3]) else found
+
+
+def _in_order(body: str, decimal: str) -> bool:
+    return _NUMBER.fullmatch(body if decimal == "." else body.translate(_SWAPPED)) is not None
+
+
+@dataclass(frozen=True)
+class Dates(Form):
+    """How a column of dates becomes numbers.
+
+    Parameters
+    ----------
+    parts : tuple of str
+        The features: year, month, weekday (0 is Monday), hour, and days since 2000-01-01; those that vary.
+    day_first : bool or None
+        Whether 1/2/2020 and 1-2-2020 are the first of February; None if the fit has seen no date of this kind, and
+        then none is read. 1.2.2020 always is.
+    told : bool
+        Whether the values of the fit tell that.
+
+    Examples
+    --------
+    >>> dates = Dates.recognize(["24/12/2020", "1/2/2020"])
+    >>> dates
+    Dates(parts=('month', 'weekday', 'days since 2000-01-01'), day_first=True, told=True)
+    >>> dates.values(["2/1/2000"])
+    array([[1., 6., 1.]])
+    """
+
+    parts: tuple[str, ...]
+    day_first: bool | None = None
+    told: bool = True
+
+    what = "dates"
+
+    @classmethod
+    def recognize(cls, texts: Sequence[str]) -> Dates | None:
+        """Return how these texts become numbers; None unless all are dates, but for those that say nothing."""
+        given = [text for text in texts if text.strip().lower() not in MISSING]
+        if (moments := _iso(given)) is not None:
+            return cls(_varying(moments))
+        written = []
+        for text in given:  # most columns end at their first value
+            if (found := _written(text)) is None:
+                return None
+            written.append(found)
+        free = [one for one in written if one.get("one") and one["sign"] != "."]
+        late_one, late_two = any(int(date["one"]) > 12 for date in free), any(int(date["two"]) > 12 for date in free)
+        # Where no value tells: 1/2/2020 is written in America above all, 1-2-2020 elsewhere.
+        day_first = late_one or not (late_two or any(date["sign"] == "/" for date in free))
+        moments = np.array([_moment(one, day_first) for one in written], "datetime64[s]")
+        if not len(moments) or np.isnat(moments).any():
+            return None
+        return cls(_varying(moments), day_first if free else None, not free or late_one or late_two)
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        text = f"dates: {', '.join(self.parts)}"
+        if self.told:
+            return text
+        order = "day, month, year" if self.day_first else "month, day, year"
+        return f"{text} (no value tells whether the day or the month comes first: read as {order})"
+
+    def features(self, name: str) -> list[str]:
+        """Return the names of the features of a column."""
+        return [f"{name}: {part}" for part in self.parts]
+
+    def values(self, texts: Sequence[str]) -> Array:
+        """Return the parts of each date."""
+        moments = _iso(texts)
+        if moments is None:
+            written = map(_written, texts)
+            dates = [None if one is None else _moment(one, self.day_first) for one in written]
+            moments = np.array(dates, "datetime64[s]")
+        parts = _parts(moments)
+        return np.column_stack([parts[name] for name in self.parts])
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date, whichever of day and month comes first.
+
+    Examples
+    --------
+    >>> is_date("24/12/2020"), is_date("0000-00-00")
+    (True, False)
+    """
+    written = _written(text)
+    return written is not None and any(_moment(written, day_first) is not None for day_first in (True, False))
+
+
+def _iso(texts: Sequence[str]) -> NDArray[np.datetime64] | None:
+    """Return the moments of texts that are all written as in ISO 8601, which is quick; None if some are not."""
+    if not texts or not all(map(_ISO.fullmatch, texts)):
+        return None
+    try:
+        return np.array(texts, "datetime64[us]").astype("datetime64[s]")
+    except ValueError:  # such as February 30
+        return None
+
+
+def _written(text: str) -> dict[str, str] | None:
+    text = text.strip().lower()
+    matches = (pattern.fullmatch(text) for pattern in _DATES)
+    return next((match.groupdict() for match in matches if match), None)
+
+
+def _moment(date: dict[str, str], day_first: bool | None) -> datetime.datetime | None:
+    month, day = date.get("month"), date.get("day", "1")
+    if date.get("one"):
+        if date["sign"] != "." and day_first is None:
+            return None
+        first = date["sign"] == "." or day_first
+        month, day = (date["two"], date["one"]) if first else (date["one"], date["two"])
+    year = int(date["year"])
+    if len(date["year"]) == 2:
+        year = (year - 69) % 100 + 1969  # between 1969 and 2068, as in POSIX
+    hour, half = int(date.get("hour") or 0), date.get("half")
+    if half:
+        hour = hour % 12 + 12 * (half == "pm") if 1 <= hour <= 12 else 24
+    number = _MONTHS.index(date["name"]) + 1 if date.get("name") else int(month or 0)
+    try:
+        return datetime.datetime(
+            year, number, int(day), hour, int(date.get("minute") or 0), int(date.get("second") or 0)
+        )
+    except ValueError:
+        return None
+
+
+def _varying(moments: NDArray[np.datetime64]) -> tuple[str, ...]:
+    """Return the names of the parts that are not the same in all moments; the days if all are."""
+    varying = tuple(name for name, part in _parts(moments).items() if (part != part[0]).any())
+    return varying or (f"days since {ORIGIN}",)
+
+
+def _parts(moments: NDArray[np.datetime64]) -> dict[str, Array]:
+    """Return the parts of moments by name; NaN where there is no date."""
+    days, seconds = moments.astype("datetime64[D]"), moments.astype(np.int64)
+    parts = (
+        moments.astype("datetime64[Y]").astype(np.int64) + 1970,
+        moments.astype("datetime64[M]").astype(np.int64) % 12 + 1,
+        (days.astype(np.int64) + 3) % 7,
+        seconds // 3600 % 24,
+        (seconds - np.datetime64(ORIGIN, "s").astype(np.int64)) / 86400,
+    )
+    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in zip(PARTS, parts, strict=True)}
+
+
+@dataclass(frozen=True)
+class TimesOfDay(Form):
+    """How a column of times of the day, such as 13:45 and 1:45 pm, becomes a feature: hours since midnight.
+
+    Examples
+    --------
+    >>> TimesOfDay().values(["13:45", "1:30 am", "25:00"])
+    array([[13.75],
+           [ 1.5 ],
+           [  nan]])
+    """
+
+    what = "times of the day"
+
+    @classmethod
+    def recognize(cls, texts: Sequence[str]) -> TimesOfDay | None:
+        """Return how these texts become hours; None unless all are times, but for those that say nothing."""
+        given = [text for text in texts if text.strip().lower() not in MISSING]
+        return cls() if given and not any(np.isnan(_hours(text)) for text in given) else None
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        return "times of the day, as hours"
+
+    def features(self, name: str) -> list[str]:
+        """Return the name of the feature of a column."""
+        return [f"{name}: hour"]
+
+    def values(self, texts: Sequence[str]) -> Array:
+        """Return the hours of each time."""
+        return np.array([[_hours(text)] for text in texts]).reshape(-1, 1)
+
+
+def _hours(text: str) -> float:
+    found = _HOURS.fullmatch(text.strip())
+    if found is None:
+        return np.nan
+    hour, minutes, seconds, half = int(found[1]), int(found[2]), float(found[3] or 0), found[4]
+    if minutes >= 60 or seconds >= 60 or hour > 23 or (half and not 1 <= hour <= 12):
+        return np.nan
+    if half:
+        hour = hour % 12 + 12 * (half.lower() == "p")
+    return hour + minutes / 60 + seconds / 3600
+
+
+@dataclass(frozen=True)
+class Hashed(Form):
+    """How a column of many texts becomes features: each text, or each of its words, goes to a feature by its hash.
+
+    A hash depends on nothing but the text: no fold learns from the rows that it holds out, no list of texts has to be
+    stored, and a text that the fit has not seen is treated like any other. A missing value becomes all zeros.
+
+    Parameters
+    ----------
+    n_features : int
+        How many features there are.
+    by_word : bool
+        Whether each word of a text is hashed, in lower case, or the text as a whole.
+    distinct : int
+        How many distinct texts the fit had.
+
+    Examples
+    --------
+    >>> Hashed.of(["good, but very dear", "not good at all"])
+    Hashed(n_features=200, by_word=True, distinct=2)
+    """
+
+    n_features: int
+    by_word: bool
+    distinct: int
+
+    what = "texts"
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Hashed:
+        """Return how these texts become features: by their words if they have three or more on average."""
+        by_word = sum(text.strip().count(" ") + 1 for text in texts) >= 3 * len(texts)
+        return cls(200 if by_word else 32, by_word, len(texts))
+
+    def among(self, count: int) -> Hashed:
+        """Return how the column becomes features if the table has so many of its kind: together about a thousand.
+
+        Examples
+        --------
+        >>> Hashed(200, by_word=True, distinct=60).among(20).n_features
+        50
+        """
+        return Hashed(max(16, min(self.n_features, 1000 // count)), self.by_word, self.distinct)
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        what = "long texts, their words" if self.by_word else "categories,"
+        return f"{self.distinct} distinct {what} hashed to {self.n_features} features"
+
+    def features(self, name: str) -> list[str]:
+        """Return the names of the features of a column."""
+        return [f"{name}: {'words' if self.by_word else 'hash'} {k}" for k in range(self.n_features)]
+
+    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
+        """Write the features of ``texts[codes]`` into ``out``, which is 0 (-1 is missing); every text can be read."""
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        kind: dict[str, Any] = (
+            {"token_pattern": r"(?u)\b\w+\b", "norm": "l2"} if self.by_word else {"analyzer": _whole, "norm": None}
+        )
+        hasher = HashingVectorizer(n_features=self.n_features, alternate_sign=False, **kind)
+        given = np.flatnonzero(codes >= 0)
+        if len(given):
+            rows = hasher.transform(texts)[codes[given]].tocoo()  # sparse to the end, for there may be many texts
+            out[given[rows.row], rows.col] = rows.data
+        return np.zeros(len(texts), bool)
+
+
+def _whole(text: str) -> list[str]:
+    return [text]
