@@ -9,7 +9,7 @@ PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
 # Tests of numbers, which the settings of test-processors could change.
 NUMERICAL = -m "not gpu and not browser and not slow" tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
   tests/test_audit.py tests/test_boosting.py tests/test_clean_risks.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py \
-  tests/test_models.py tests/test_pairwise.py tests/test_pairwise_extremes.py tests/test_risks.py tests/test_sensitivity.py tests/test_theory.py \
+  tests/test_models.py tests/test_pairwise.py tests/test_risks.py tests/test_sensitivity.py tests/test_theory.py \
   tests/test_theory_random.py tests/test_weak_supervision.py tests/paper/test_training.py src
 # NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"

@@ -14,8 +14,6 @@ import pytest
 import torch
 from hypothesis import settings
 
-from symloss.pairwise import classes, keys, merged, problem, sorting
-
 settings.register_profile("symloss", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("symloss")
 
@@ -24,24 +22,6 @@ settings.load_profile("symloss")
 def _known_threads_and_seed():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     torch.manual_seed(0)
-
-
-@pytest.fixture(params=["by_digits", "by_vectors"])
-def long_rows(request, monkeypatch):
-    """Rank every row as a long one, by either sort on any processor, in small pieces and blocks with many borders."""
-    sort = getattr(sorting, request.param)
-    for module in (sorting, classes):
-        monkeypatch.setattr(module, "fastest", lambda _: sort)
-    for module, name, value in (
-        (merged, "_LONG", 0),
-        (merged, "_PART", 64),
-        (sorting, "_LONG", 0),
-        (classes, "_PIECE", 16),
-        (keys, "_BLOCK", 32),
-        (problem, "_BLOCK", 32),
-    ):
-        monkeypatch.setattr(module, name, value)
-    return sort
 
 
 ARGUMENTS = [

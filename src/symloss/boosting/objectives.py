@@ -14,7 +14,7 @@ from symloss.boosting.curvature import largest_curvature, relative_curvature, sc
 from symloss.checking import as_real, check_weight, is_positive
 from symloss.functional import RISKS
 from symloss.losses import Loss, LossLike, get_loss
-from symloss.pairwise.engine import batch_sums
+from symloss.pairwise import gradients_of_pairs
 
 _BLOCK = 1 << 15  # points per thread at a time, so that temporaries stay in the cache
 Array = NDArray[np.float32]
@@ -211,10 +211,8 @@ def _auc_gradient(problem: _Problem, loss: Loss) -> Tensor:
     positive = problem.positive.numpy()
     rows = [torch.from_numpy(np.flatnonzero(side)) for side in (positive, ~positive)]  # faster than torch's nonzero
     pos, neg = (problem.scores[side] for side in rows)
-    shares: list[Tensor | None] = [None, None]
-    if problem.weight is not None:
-        shares = [weight / weight.sum() for weight in (problem.weight[side] for side in rows)]
-    _, *by_score = batch_sums(pos, neg, shares[0], shares[1], loss, "auto")
+    weights = (None, None) if problem.weight is None else (problem.weight[rows[0]], problem.weight[rows[1]])
+    by_score = gradients_of_pairs(pos, neg, loss, *weights)
     gradient = torch.empty_like(problem.scores)
     for side, part in zip(rows, by_score, strict=True):
         gradient[side] = part.mul(0.5 * problem.total).float()

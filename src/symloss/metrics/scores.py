@@ -33,7 +33,7 @@ def auc(scores: Any, target: Any, weight: Any = None) -> float:
     """
     pos, neg = two_samples(scores, target, weight)
     # Only the order counts: infinite scores become the largest number, and tie with each other.
-    largest = np.finfo(np.float64).max
+    largest = np.finfo(np.float64).max / 4  # so that their differences are finite
     s, t = (torch.from_numpy(np.clip(side.scores, -largest, largest)) for side in (pos, neg))
     w, v = (None if weight is None else torch.from_numpy(side.weight) for side in (pos, neg))
     return 1.0 - float(risk_of_pairs(s, t, ZeroOne(), w, v, method="structure"))

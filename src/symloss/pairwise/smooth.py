@@ -1,14 +1,17 @@
-"""The sums over all pairs for smooth losses that approach a line on either side.
+"""Smooth losses that approach a line on either side: a grid for close pairs, and the lines for all others.
 
-Close pairs are summed with a grid, and all others with the lines. A long range of scores is cut into segments, and
-pairs in the same or in neighboring segments are close. Segments without scores are left out.
+A loss that is analytic around the real axis is a polynomial between the points of a fine enough grid, up to rounding.
+So a score is replaced by charges on the points around it, the charges of both classes interact as few scores would, and
+each score reads its slope from the points around it. Sums over the points have terms of one size only, so the slopes of
+separated classes keep their digits.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,293 +19,245 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
-from symloss.pairwise.grid import Grid, Kernel, Spread, choose, interact
-from symloss.pairwise.moments import polynomial
-from symloss.pairwise.problem import Side, Sums, blocks, in_one_block
-from symloss.pairwise.sparse import sparse
-from symloss.pairwise.tails import with_small_rows
-from symloss.pairwise.tiles import tiled
+from symloss.pairwise.every_pair import Sums, every_pair
 
-_SATURATION = 40.0  # exp(-40) is negligible beside 1
-_SEPARATED = 2.0
-_REACH = 120.0  # used where all margins have one sign: exp(-120) is negligible, even beside weights 1e24 times as small
-_LARGEST_EXPONENT = 680.0  # its exponential is finite, with some room to spare
-_FEW_PAIRS = 1 << 18  # per row; up to this many, every pair is computed
-
-
-def analytic(pos: Side, neg: Side, loss: Loss, structure: Analytic) -> Sums:
-    """Return the sums for a smooth loss that approaches a line on either side."""
-    bounds = torch.cat(
-        [end for side in (pos, neg) for end in (side.scores.amin(1, True), side.scores.amax(1, True))], 1
-    )
-    bounds = bounds.double()
-    ends = bounds.cpu().numpy()
-    tilt = _Tilt.of(structure, ends, pos.scores.device)
-    saturation = _SATURATION / min(structure.left_rate, structure.right_rate)
-    wide = (ends[:, 1::2] - ends[:, ::2]).max(1) > 4 * saturation
-    if tilt is not None:
-        wide &= tilt.rate[:, 0].cpu().numpy() == 0
-    if not wide.any():
-        return _on_one_grid(pos, neg, loss, structure, bounds, ends, tilt)
-    if not wide.all():  # the other rows are faster by themselves
-        return _in_groups(pos, neg, loss, structure, wide)
-    if pos.scores.shape[1] * neg.scores.shape[1] <= _FEW_PAIRS:
-        return tiled(pos, neg, loss)
-    return _row_by_row(pos, neg, loss, structure, 2.0 ** math.ceil(math.log2(saturation)))
+_ORDERS = np.arange(3, 13)
+_TOLERANCE = 2e-13  # of a sum, relative to the steepest slope
+_DECAY = (
+    6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; a steeper decay needs a finer one
+)
+_SATURATION = 60.0  # decay lengths, after which the loss is its line: exp(-60) is 1e-26
+_SEGMENT = 64.0  # decay lengths of one class in a grid, where the scores span more than some saturations
+_FEW_PAIRS = 1 << 16  # of a segment: up to so many, every pair is computed
+_BLOCK = 1 << 14  # scores at a time, so that what belongs to them stays in the cache
+# Nanoseconds, to choose a grid: for a score and a point of its polynomial, and for a pair of points.
+_PRICES = {"cpu": (2.5, 0.3), "cuda": (0.05, 0.002)}
 
 
-def _in_groups(pos: Side, neg: Side, loss: Loss, structure: Analytic, wide: NDArray[np.bool_]) -> Sums:
-    """Return the sums, computed first for wide rows and then for the others."""
-    parts, order = [], []
-    for group in (wide, ~wide):
-        rows = torch.from_numpy(np.flatnonzero(group)).to(pos.scores.device)
-        parts.append(analytic(pos.some(rows), neg.some(rows), loss, structure))
-        order.append(rows)
-    back = torch.cat(order).argsort()
-    value, grad_pos, grad_neg = (torch.cat(of_groups)[back] for of_groups in zip(*parts, strict=True))
-    return value, grad_pos, grad_neg
+def smooth(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss) -> Sums:
+    """Return the sums over all pairs of s (n,) and t (m,), as ``every_pair`` does; NaN if a score is not finite.
+
+    Examples
+    --------
+    >>> from symloss.losses import get_loss
+    >>> smooth(torch.tensor([1.0]), torch.tensor([0.0, 3.0]), None, None, get_loss("sigmoid"))[0]
+    tensor(1.1497, dtype=torch.float64)
+    """
+    structure = cast(Analytic, loss.structure)
+    s, t = s.double(), t.double()
+    s_low, s_high, t_low, t_high = torch.stack([*s.aminmax(), *t.aminmax()]).tolist()
+    width = max(s_high - s_low, t_high - t_low)
+    if not math.isfinite(width):
+        return s.new_full((), math.nan), torch.full_like(s, math.nan), torch.full_like(t, math.nan)
+    length = 1 / min(structure.left_rate, structure.right_rate)
+    if width <= 4 * _SATURATION * length:
+        return _on_a_grid(s, t, w, v, loss, structure, (s_low, s_high, t_low, t_high))
+    return _segmented(s, t, w, v, loss, structure, length)
 
 
-def _on_one_grid(
-    pos: Side,
-    neg: Side,
+def _on_a_grid(
+    s: Tensor,
+    t: Tensor,
+    w: Tensor | None,
+    v: Tensor | None,
     loss: Loss,
     structure: Analytic,
-    bounds: Tensor,
-    ends: NDArray[np.float64],
-    tilt: _Tilt | None,
+    ends: tuple[float, float, float, float],
 ) -> Sums:
-    """Return the sums for rows that fit into one segment: spread both classes, convolve them, and read back."""
-    near = (pos, neg)
-    if tilt is not None:
-        near, bounds = tilt.near(pos, neg, bounds)
-        ends = bounds.cpu().numpy()
-    pos_low, neg_low = bounds[:, :1], bounds[:, 2:3]
-    width = float((ends[:, 1::2] - ends[:, ::2]).max())
-    rows, n, m = pos.scores.shape[0], pos.scores.shape[1], neg.scores.shape[1]
-    grid = choose(structure, width, rows, rows * (n + m), pos.scores)
-    spread = Spread(grid, 2 * rows, pos.scores.device)
-    _add_all(spread, grid, *near, pos_low, neg_low, tilt)
-    kernels = (loss.slope, loss.value) if tilt is None else (tilt.slopes(loss.slope), tilt.values(loss.value))
-    value, at_pos, at_neg = interact(grid, *kernels, pos_low - neg_low, *spread.charges().chunk(2))
-    scale = pos.equal_share * neg.equal_share
-    gradient = pos.scores.new_empty((rows, n + m))
-    spread.read(torch.cat([at_pos, -at_neg]).mul_(scale), gradient)
-    value, grad_pos, grad_neg = value * scale, gradient[:, :n], gradient[:, n:]
-    if tilt is not None:
-        lines = polynomial(pos, neg, (0.0, 1.0))
-        value += (tilt.intercept * pos.total * neg.total)[:, 0] + tilt.slope[:, 0] * lines[0]
-        grad_pos += tilt.slope * lines[1]
-        grad_neg += tilt.slope * lines[2]
-    fine = None if tilt is None else tilt.within_reach(pos, neg)
-    return with_small_rows((value, grad_pos, grad_neg), pos, neg, loss, fine)
+    s_low, s_high, t_low, t_high = ends
+    grid = _choose(structure, s_high - s_low, t_high - t_low, len(s) + len(t), s.device.type)
+    spread = _Spread(grid, torch.cat([s - s_low, t - t_low]), len(s))
+    weight = None if w is None and v is None else torch.cat([_all(w, s), _all(v, t)])
+    charges = spread.charges(weight)
+    of_pos, of_neg = charges[: grid.pos_points], charges[grid.pos_points :]
+    # At the differences of all points, from that of the lowest positive and the highest negative one.
+    points = torch.arange(1 - grid.neg_points, grid.pos_points, dtype=s.dtype, device=s.device)
+    values, slopes = loss.value_and_slope(points.mul_(grid.spacing).add_(s_low - t_low))
+    turned = of_neg.flip(0)
+    value = of_pos @ _correlated(values, turned)
+    field = torch.cat([_correlated(slopes, turned), _correlated(slopes, of_pos).flip(0)])
+    found = spread.read(field)
+    return value, found[: len(s)], found[len(s) :]
 
 
-def _add_all(
-    spread: Spread, grid: Grid, pos: Side, neg: Side, pos_low: Tensor, neg_low: Tensor, tilt: _Tilt | None
-) -> None:
-    """Spread both classes: the segments of the positives come first, then those of the negatives.
+def _all(weight: Tensor | None, scores: Tensor) -> Tensor:
+    return torch.ones_like(scores) if weight is None else weight
 
-    Each segment begins at the lowest score of its row and class.
+
+def _correlated(kernel: Tensor, charges: Tensor) -> Tensor:
+    """Return the sum over i of charges[i] kernel[i + j] for each j: with few points, faster than by Fourier transforms.
+
+    Unlike these, it leaves small sums their digits.
     """
-    rows, n, dtype = pos.scores.shape[0], pos.scores.shape[1], pos.scores.dtype
-    first = grid.cells * torch.arange(2 * rows, device=pos_low.device)[:, None]
-    if tilt is None and pos.shares is None and neg.shares is None and in_one_block(pos.scores, neg.scores):
-        position = torch.cat([pos.scores - pos_low, neg.scores - neg_low], 1).mul_(1 / grid.spacing)
-        both = torch.cat([first[:rows].expand(-1, n), first[rows:].expand(-1, position.shape[1] - n)], 1)
-        spread.add(slice(None), slice(None), position, both, None, torch.float64)
-        return
-    for side, low, begin, start, sign in ((pos, pos_low, first[:rows], 0, -1), (neg, neg_low, first[rows:], n, 1)):
-        for part, columns in blocks(side.scores):
-            scores = side.scores[part, columns]
-            position = (scores.double() - low[part]).mul_(1 / grid.spacing)
-            weight = None if side.shares is None else side.shares[part, columns]
-            if tilt is not None:
-                weight = tilt.weights(scores, part, sign).mul_(1.0 if weight is None else weight)
-            spread.add(part, slice(start + columns.start, start + columns.stop), position, begin[part], weight, dtype)
+    if kernel.device.type == "cpu":
+        return torch.from_numpy(np.correlate(kernel.numpy(), charges.numpy(), "valid"))
+    return kernel.unfold(0, len(charges), 1) @ charges
 
 
-@dataclass(frozen=True)
-class _Tilt:
-    """A factor exp(rate (z - start)) that undoes the decay of the loss toward its line, so that small sums keep digits.
+class _Grid(NamedTuple):
+    """Points at equal distances, and how many of them the positives and the negatives use.
 
-    It is used in rows where all margins have one sign; in the other rows, the rate is 0. The loss minus its line is
-    multiplied by the factor. The weights are multiplied by its inverse, which splits into one part for the positive and
-    one for the negative score. Of each class, scores farther than ``reach`` from the one nearest to the other class
-    count through the line only. All tensors are (k, 1).
+    Between two of the points lies a cell, or around each if ``order`` is even. In cell a holds a polynomial of this
+    degree, given by the points a, ..., a + order.
     """
 
-    rate: Tensor
-    pos_start: Tensor
-    neg_start: Tensor
-    intercept: Tensor
-    slope: Tensor
-    reach: float
-
-    @classmethod
-    def of(cls, structure: Analytic, ends: NDArray[np.float64], device: torch.device) -> _Tilt | None:
-        """Return the tilt, or None if no row needs one.
-
-        ``ends`` has one row per problem: the lowest and highest positive score, the lowest and highest negative score.
-        """
-        pos_low, pos_high, neg_low, neg_high = (ends[:, end : end + 1] for end in range(4))
-        right = (pos_low - neg_high > _SEPARATED / structure.right_rate).astype(np.float64)
-        left = (pos_high - neg_low < -_SEPARATED / structure.left_rate).astype(np.float64)
-        if not (right + left).any():
-            return None
-        rate, pos_start, neg_start, intercept, slope = (
-            torch.from_numpy(part).to(device)
-            for part in (
-                right * structure.right_rate - left * structure.left_rate,
-                np.where(left > 0, pos_high, pos_low),
-                np.where(left > 0, neg_low, neg_high),
-                right * structure.right[0] + left * structure.left[0],
-                right * structure.right[1] + left * structure.left[1],
-            )
-        )
-        slow, fast = sorted((structure.left_rate, structure.right_rate))
-        reach = min(_REACH / slow, _LARGEST_EXPONENT / (2 * fast))
-        return cls(rate, pos_start, neg_start, intercept, slope, reach)
-
-    def near(self, pos: Side, neg: Side, bounds: Tensor) -> tuple[tuple[Side, Side], Tensor]:
-        """Return both classes with the scores out of reach moved to its edge, and the bounds moved in the same way."""
-        sides, ends = [], []
-        for side, start, sign, own in (
-            (pos, self.pos_start, 1, bounds[:, :2]),
-            (neg, self.neg_start, -1, bounds[:, 2:]),
-        ):
-            highest = torch.where(sign * self.rate > 0, start + self.reach, torch.inf)
-            lowest = torch.where(sign * self.rate < 0, start - self.reach, -torch.inf)
-            dtype = side.scores.dtype
-            sides.append(Side(side.scores.double().clamp(lowest, highest).to(dtype), side.shares))
-            ends.append(own.clamp(lowest, highest).to(dtype).double())  # rounded in the same way as the scores
-        return (sides[0], sides[1]), torch.cat(ends, 1)
-
-    def within_reach(self, pos: Side, neg: Side) -> tuple[Tensor, Tensor]:
-        """Return which scores of either class have all digits of their slopes."""
-        return tuple(  # type: ignore[return-value]
-            (self.rate != 0) & ((side.scores.double() - start).abs() <= self.reach)
-            for side, start in ((pos, self.pos_start), (neg, self.neg_start))
-        )
-
-    def slopes(self, function: Kernel) -> Kernel:
-        """Return the slope of the loss minus the slope of its line, times the factor."""
-        return lambda z: (function(z) - self.slope) * self._undone(z)
-
-    def values(self, function: Kernel) -> Kernel:
-        """Return the loss minus its line, times the factor."""
-        return lambda z: (function(z) - (self.intercept + self.slope * z)) * self._undone(z)
-
-    def _undone(self, z: Tensor) -> Tensor:
-        return torch.exp(self.rate * (z - (self.pos_start - self.neg_start)))
-
-    def weights(self, scores: Tensor, rows: slice, sign: int) -> Tensor:
-        """Return the factors for the weights of the positives (sign -1) or of the negatives (sign 1)."""
-        start = (self.pos_start if sign < 0 else self.neg_start)[rows]
-        return torch.exp(sign * self.rate[rows] * (scores.double() - start))
+    order: int
+    spacing: float
+    pos_points: int
+    neg_points: int
 
 
-def _row_by_row(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """Return the sums of problems whose scores span many segments, one problem after another."""
-    parts = []
-    for row in range(pos.scores.shape[0]):
-        sides = pos.some(slice(row, row + 1)), neg.some(slice(row, row + 1))
-        exact = sparse(*sides, loss, structure)
-        parts.append(_segmented(*sides, loss, structure, width) if exact is None else exact)
-    value, grad_pos, grad_neg = (torch.cat(part) for part in zip(*parts, strict=True))
-    return with_small_rows((value, grad_pos, grad_neg), pos, neg, loss)
+def _choose(structure: Analytic, pos_width: float, neg_width: float, scores: int, device: str) -> _Grid:
+    """Return the cheapest grid that is fine enough."""
+    score_price, pair_price = _PRICES.get(device, _PRICES["cpu"])
+    steep = structure.pole_distance * max(structure.left_rate, structure.right_rate)
+    spacings = _fractions() * (structure.pole_distance * min(1.0, max(0.5, _DECAY / steep)))
+    used = _ORDERS + 1
+    prices = score_price * scores * used + pair_price * (pos_width / spacings + used) * (neg_width / spacings + used)
+    best = int(prices.argmin())
+    order, spacing = int(_ORDERS[best]), float(spacings[best])
+    # Widths are multiplied as the scores are, so that the highest one lies in the last cell.
+    return _Grid(order, spacing, *(int(width * (1 / spacing)) + 1 + order for width in (pos_width, neg_width)))
 
 
-def _segmented(pos: Side, neg: Side, loss: Loss, structure: Analytic, width: float) -> Sums:
-    """Return the sums of one problem: close pairs from the grid, all others from the lines.
+@cache
+def _fractions() -> NDArray[np.float64]:
+    """Return, for each order, the spacing that is fine enough as a fraction of the pole distance.
 
-    The width is a power of two, so that neither the number of a segment nor a place in it is rounded.
+    The error is that of interpolating a kernel with a double pole, once for t and once for s.
     """
-    scores = torch.cat([pos.scores, neg.scores], 1).double()
-    number = (scores / width).floor()
-    numbers, segment = number.unique(return_inverse=True)  # type: ignore[no-untyped-call]
-    count = len(numbers)
-    grid = choose(structure, width, 3 * count, scores.numel(), pos.scores)
-    place = scores - number * width
-    # A score just below 0 is rounded to the end of its segment, and must stay inside.
-    position = (place / grid.spacing).clamp_(0, grid.cells * (1 - 1e-15))
-    n = pos.scores.shape[1]
-    spread = Spread(grid, 2 * count, scores.device)
-    for side, start, skipped in ((pos, 0, 0), (neg, n, count)):
-        for part, columns in blocks(side.scores):
-            at = slice(start + columns.start, start + columns.stop)
-            first = grid.cells * (segment[part, at] + skipped)
-            spread.add(part, at, position[part, at], first, side.all_shares()[part, columns], pos.scores.dtype)
-    neighbors = (numbers.diff() == 1).double()[:, None]
-    q_pos, q_neg = spread.charges().chunk(2)
-    value, at_pos, at_neg = _near(loss, grid, width, q_pos, q_neg, neighbors)
-    s, t = (
-        _Segments.of(side.all_shares()[0], place[0, part], segment[0, part], count)
-        for side, part in ((pos, slice(n)), (neg, slice(n, None)))
+    found = []
+    for order in _ORDERS.tolist():
+        reach = max(abs(float(np.prod(x - _nodes(order)))) for x in (0.0, 0.25, 0.5))
+        found.append((_TOLERANCE / (2 * reach * (order + 2))) ** (1 / (order + 1)))
+    return np.array(found)
+
+
+def _nodes(order: int) -> NDArray[np.float64]:
+    return np.arange(order + 1, dtype=np.float64) - order / 2
+
+
+@lru_cache(maxsize=32)
+def _stencil(order: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the matrix from the powers of a place in its cell to the shares of the points around it, and 0, 1, ..."""
+    nodes = _nodes(order)
+    rows = []
+    for j in range(order + 1):  # the polynomial that is 1 at node j and 0 at the others
+        others = np.delete(nodes, j)
+        rows.append(np.poly(others)[::-1] / np.prod(nodes[j] - others))
+    return torch.from_numpy(np.array(rows)).to(device), torch.arange(order + 1, device=device)[:, None]
+
+
+class _Spread:
+    """Scores, given by their distances from the lowest of their class, as charges on the points of a grid."""
+
+    def __init__(self, grid: _Grid, distances: Tensor, positives: int) -> None:
+        self._grid, self._positives = grid, positives
+        self._places = distances.mul_(1 / grid.spacing)
+        size = len(distances)
+        step = _BLOCK if distances.device.type == "cpu" else size
+        self._blocks = [slice(start, min(start + step, size)) for start in range(0, size, step)]
+        self._only = self._around(self._blocks[0]) if len(self._blocks) == 1 else None
+
+    def charges(self, weight: Tensor | None) -> Tensor:
+        """Return the charges on the points of the positives, and then of the negatives."""
+        charges = self._places.new_zeros(self._grid.pos_points + self._grid.neg_points)
+        for block in self._blocks:
+            points, shares = self._only or self._around(block)
+            if weight is not None:
+                shares = shares * weight[block]
+            charges.scatter_add_(0, points.flatten(), shares.flatten())
+        return charges
+
+    def read(self, field: Tensor) -> Tensor:
+        """Return the field at the scores, from its values at the points."""
+        parts = []
+        for block in self._blocks:
+            points, shares = self._only or self._around(block)
+            parts.append((field[points] * shares).sum(0))
+        return torch.cat(parts)
+
+    def _around(self, block: slice) -> tuple[Tensor, Tensor]:
+        """Return the points around each score, and the shares of its charge that they take, (order + 1, scores)."""
+        matrix, steps = _stencil(self._grid.order, self._places.device)
+        places = self._places[block]
+        cell = places.long()
+        powers = places.new_empty((len(steps), len(places)))
+        powers[0] = 1.0
+        offset = torch.sub(places, cell, out=powers[1]).sub_(0.5)
+        for k in range(2, len(steps)):
+            torch.mul(powers[k - 1], offset, out=powers[k])
+        cell[max(0, self._positives - block.start) :] += self._grid.pos_points
+        return cell + steps, matrix @ powers
+
+
+def _segmented(
+    s: Tensor,
+    t: Tensor,
+    w: Tensor | None,
+    v: Tensor | None,
+    loss: Loss,
+    structure: Analytic,
+    length: float,
+) -> Sums:
+    """Return the sums for scores that span a long range: the positives by segments, each with the negatives in reach.
+
+    All other negatives are so far from a segment that the loss is a line.
+    """
+    pos_order, neg_order = s.argsort(), t.argsort()
+    s, t = s[pos_order], t[neg_order]
+    w, v = (
+        torch.ones_like(x) if weight is None else weight[o] for x, weight, o in ((s, w, pos_order), (t, v, neg_order))
     )
-    parts = _far(structure, s, t, numbers.diff() * width, neighbors[:, 0] * width)
-    gradient = pos.scores.new_empty(scores.shape)
-    spread.read(torch.cat([at_pos + parts[1], -(at_neg + parts[2])]), gradient)
-    return (value + parts[0]).reshape(1), gradient[:, :n], gradient[:, n:]
+    middle = t[len(t) // 2]
+    x, y = s - middle, t - middle
+    weight_below, moment_below = (torch.cat([z.new_zeros(1), z.cumsum(0)]) for z in (v, v * y))
+    (right, right_slope), (left, left_slope) = structure.right, structure.left
+    value, of_pos, of_neg = s.new_zeros(()), torch.zeros_like(s), torch.zeros_like(t)
+    from_right, from_left = s.new_zeros(len(t) + 1), s.new_zeros(len(t) + 1)
+    for part, near in _segments(s.cpu().numpy(), t.cpu().numpy(), length):
+        own = w[part]
+        weight, moment = own.sum(), own @ x[part]
+        below, above = weight_below[near.start], weight_below[-1] - weight_below[near.stop]
+        m_below, m_above = moment_below[near.start], moment_below[-1] - moment_below[near.stop]
+        value += right * weight * below + right_slope * (moment * below - weight * m_below)
+        value += left * weight * above + left_slope * (moment * above - weight * m_above)
+        of_pos[part] += right_slope * below + left_slope * above
+        from_right[near.start] += weight
+        from_left[near.stop] += weight
+        if near.start < near.stop:
+            inputs = s[part], t[near], own, v[near], loss
+            if (part.stop - part.start) * (near.stop - near.start) <= _FEW_PAIRS:
+                sums = every_pair(*inputs)
+            else:
+                ends = torch.stack([s[part][0], s[part][-1], t[near][0], t[near][-1]]).tolist()
+                sums = _on_a_grid(*inputs, structure, ends)
+            value += sums[0]
+            of_pos[part] += sums[1]
+            of_neg[near] += sums[2]
+    # The pairs of a negative with the segments whose reach begins above it, and with those whose reach ends below it.
+    of_neg += right_slope * from_right.flip(0).cumsum(0).flip(0)[1:] + left_slope * from_left.cumsum(0)[:-1]
+    back_pos, back_neg = torch.empty_like(s), torch.empty_like(t)
+    back_pos[pos_order], back_neg[neg_order] = of_pos, of_neg
+    return value, back_pos, back_neg
 
 
-def _near(loss: Loss, grid: Grid, width: float, q_pos: Tensor, q_neg: Tensor, neighbors: Tensor) -> Sums:
-    """Return the value, and the sums of slopes at the grid points of either class, over all close pairs."""
-    value = torch.zeros((), dtype=torch.float64, device=q_pos.device)
-    at_pos, at_neg = torch.zeros_like(q_pos), torch.zeros_like(q_neg)
-    last = len(q_pos)
-    for step in (-1, 0, 1):  # the positive's segment minus the negative's
-        p = slice(max(step, 0), last + min(step, 0))
-        q = slice(max(-step, 0), last + min(-step, 0))
-        weight = neighbors if step else 1.0
-        values, by_pos, by_neg = interact(grid, loss.slope, loss.value, step * width, q_pos[p], q_neg[q])
-        value = value + (weight * values[:, None]).sum()
-        at_pos[p] += weight * by_pos
-        at_neg[q] += weight * by_neg
-    return value, at_pos, at_neg
+def _segments(s: NDArray[np.float64], t: NDArray[np.float64], length: float) -> Iterator[tuple[slice, slice]]:
+    """Cut sorted positives into segments, each with the negatives in reach: longer segments where scores are sparse."""
+    places = t.searchsorted(s)
+    nearest = min(np.abs(s - t.take(places - k, mode="clip")).min() for k in (0, 1))
+    # The pairs that are left out must be small beside the nearest one, too.
+    reach = _SATURATION * length + min(float(nearest), 700 * length)
 
+    def near(start: int, stop: int) -> slice:
+        return slice(int(t.searchsorted(s[start] - reach)), int(t.searchsorted(s[stop - 1] + reach, "right")))
 
-class _Segments(NamedTuple):
-    """For each segment, sums over the scores of one class: of their shares, and of share times place in the segment."""
-
-    share: Tensor
-    moment: Tensor
-
-    @classmethod
-    def of(cls, share: Tensor, place: Tensor, segment: Tensor, count: int) -> _Segments:
-        share_of, moment_of = (share.new_zeros(count).index_add_(0, segment, x) for x in (share, share * place))
-        return cls(share_of, moment_of)
-
-
-def _far(structure: Analytic, pos: _Segments, neg: _Segments, steps: Tensor, near: Tensor) -> Sums:
-    """Return the same over all other pairs, whose margins are so large that the loss is a line.
-
-    ``steps`` holds the distance from each segment to the next. ``near`` is the same for neighbors, and 0 otherwise.
-    """
-    linked = (near > 0).double()
-
-    def below(x: Tensor, links: Tensor = linked) -> Tensor:
-        """Return, for each segment, the sum over all lower segments but its neighbor."""
-        total = x.cumsum(0) - x
-        total[1:] -= links * x[:-1]
-        return total
-
-    def above(x: Tensor) -> Tensor:
-        return below(x.flip(0), linked.flip(0)).flip(0)
-
-    def apart(low: _Segments, high: _Segments) -> tuple[Tensor, Tensor]:
-        """Return the share of pairs whose ``low`` score lies in a lower segment, and the sum of share times distance.
-
-        Neighboring segments are left out. A distance is a sum of steps, so no large numbers cancel.
-        """
-        across = low.share.cumsum(0)[:-1] * high.share.flip(0).cumsum(0).flip(0)[1:]
-        distance = (steps * across).sum() - (near * low.share[:-1] * high.share[1:]).sum()
-        of_low = below(low.share)
-        return (high.share * of_low).sum(), distance + (high.moment * of_low - high.share * below(low.moment)).sum()
-
-    (intercept, slope), (left_intercept, left_slope) = structure.right, structure.left
-    right, left = apart(neg, pos), apart(pos, neg)
-    value = intercept * right[0] + slope * right[1] + left_intercept * left[0] - left_slope * left[1]
-    at_pos = slope * below(neg.share) + left_slope * above(neg.share)
-    at_neg = slope * above(pos.share) + left_slope * below(pos.share)
-    return value, at_pos[:, None], at_neg[:, None]
+    start = 0
+    while start < len(s):
+        stop = min(start + 256, len(s))
+        others = near(start, stop)
+        if (stop - start) * (others.stop - others.start) > _FEW_PAIRS:
+            stop = int(s.searchsorted(s[start] + _SEGMENT * length, "right"))
+            others = near(start, stop)
+        yield slice(start, stop), others
+        start = stop

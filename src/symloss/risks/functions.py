@@ -302,8 +302,9 @@ def _clean_ber(problem: Problem, loss: Loss, rates: Unmixing) -> Tensor:
 
 
 def _auc(problem: Problem, loss: Loss) -> Tensor:
-    risk = risk_of_points(problem.scores, problem.positive, loss, problem.weight, problem.complete is not None)
-    return _between(*_sides(problem), loss).clone() if risk is None else risk
+    if problem.scores.ndim == 1:
+        return risk_of_points(problem.scores, problem.positive, loss, problem.weight, problem.complete is not None)
+    return _between(*_sides(problem), loss)
 
 
 Side = tuple[Tensor, Tensor | None]  # the scores of one class and their weights; None if all are equal
