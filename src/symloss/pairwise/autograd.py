@@ -20,12 +20,12 @@ def pair_mean(pos: Tensor, neg: Tensor, w: Tensor | None, v: Tensor | None, loss
     Examples
     --------
     >>> from symloss.losses import get_loss
-    >>> s = torch.tensor([1.0], requires_grad=True)
+    >>> s = torch.tensor([0.0], requires_grad=True)
     >>> risk = pair_mean(s, torch.tensor([0.0, 3.0]), None, None, get_loss("hinge"), "auto")
     >>> risk *= 2
     >>> risk.backward()
     >>> s.grad
-    tensor([-1.])
+    tensor([-2.])
     """
     try:
         value = _PairMean.apply(pos, neg, w, v, loss, method)  # type: ignore[no-untyped-call]

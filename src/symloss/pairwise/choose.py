@@ -98,8 +98,8 @@ def all_pairs(
     Examples
     --------
     >>> from symloss.losses import get_loss
-    >>> all_pairs(torch.tensor([1.0]), torch.tensor([0.0, 3.0]), None, None, get_loss("hinge"), "auto")
-    (tensor(1.5000), tensor([-0.5000]), tensor([0.0000, 0.5000]))
+    >>> all_pairs(torch.tensor([0.0]), torch.tensor([0.0, 3.0]), None, None, get_loss("hinge"), "auto")
+    (tensor(2.5000), tensor([-1.]), tensor([0.5000, 0.5000]))
     """
     n, m = pos.shape[-1], neg.shape[-1]
     dtype = pos.dtype if pos.dtype == neg.dtype else torch.promote_types(pos.dtype, neg.dtype)

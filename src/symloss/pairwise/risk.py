@@ -215,8 +215,8 @@ def gradients_of_pairs(
     Examples
     --------
     >>> import torch
-    >>> gradients_of_pairs(torch.tensor([0.0, 2.0]), torch.tensor([0.0]), get_loss("squared"))
-    (tensor([-1.,  1.]), tensor([0.]))
+    >>> gradients_of_pairs(torch.tensor([0.0, 3.0]), torch.tensor([0.0]), get_loss("squared"))
+    (tensor([-1.,  2.]), tensor([-1.]))
     """
     _, of_pos, of_neg = all_pairs(pos, neg, pos_weight, neg_weight, loss, method)
     return of_pos, of_neg
