@@ -153,7 +153,7 @@ objective = sl.boosting.lightgbm_objective()
 
 from symloss.paper.figures import figure_1
 from symloss.paper.tables import table_1
-from symloss.report import Section, render_page
+from symloss.report import write_explorer
 from symloss.tabular import read_table
 
 assert len(table_1()) == 8
@@ -162,7 +162,7 @@ for function, arguments, needs in [
     (sl.estimators.save, (ranker, "model"), 'saving a model needs safetensors: pip install "symloss[save]"'),
     (read_table, ("data.csv",), 'tables need pandas: pip install "symloss[tables]"'),
     (figure_1, (), 'figures need matplotlib: pip install "symloss[report]"'),
-    (render_page, ("Title", []), 'pages need jinja2 and plotly: pip install "symloss[report]"'),
+    (write_explorer, ("page.html",), 'the explorer needs plotly: pip install "symloss[report]"'),
     (sl.machines.cluster("dask").__enter__, (), 'the dask backend needs Dask: pip install "symloss[dask]"'),
     (sl.machines.cluster("ray").__enter__, (), 'the ray backend needs Ray: pip install "symloss[ray]"'),
 ]:
@@ -211,8 +211,8 @@ def test_commands_with_their_extra_alone(tmp_path):
     assert done.stderr.partition("---\n")[2].splitlines() == [
         'symloss: error: figures need matplotlib: pip install "symloss[report]"',
         'symloss: error: figures need matplotlib: pip install "symloss[report]"',
-        'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
-        'symloss: error: pages need jinja2 and plotly: pip install "symloss[report]"',
+        'symloss: error: figures need matplotlib: pip install "symloss[report]"',
+        'symloss: error: the explorer needs plotly: pip install "symloss[report]"',
         "symloss: error: no model in model: there is no model.safetensors",
         "symloss: error: symloss fit needs pandas, Jinja2, skops and safetensors: pip install "
         '"symloss[all]"',

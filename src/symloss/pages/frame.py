@@ -1,37 +1,44 @@
-"""The frame of a page: one HTML file that contains its style and scripts, and needs no network.
-
-A page without scripts may not run any: its Content-Security-Policy forbids them, and its colors follow the system's.
-"""
+"""The frame of a page, one HTML file that needs no network, and templates that escape what they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from symloss.pages.rendering import Templates
+from symloss.extras import require
 
-_TEMPLATES = Templates("symloss.pages")
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
-@dataclass(frozen=True)
-class Section:
-    """One section of a page.
+class Templates(NamedTuple):
+    """The templates, style sheets and scripts in the folder ``templates`` of a package.
 
-    Parameters
-    ----------
-    id : str
-        Its id in the page, which links use.
-    title : str
-        Its heading, also the text of its link in the navigation.
-    html : Markup
-        What stands below the heading; ``Markup`` says that it is HTML already.
-    data : mapping of str to JSON data
-        What the script reads with ``symloss.data(id)``.
-    script, style : str
-        JavaScript that runs once the page is loaded, and CSS.
+    Examples
+    --------
+    >>> "color-scheme" in Templates("symloss.pages").source("page.css")
+    True
+    """
+
+    package: str
+
+    def render(self, template: str, **values: Any) -> Markup:
+        """Return a template, filled with the values; these are escaped unless they are ``Markup``."""
+        return Markup(_environment(self.package).get_template(template).render(values))
+
+    def source(self, name: str) -> Markup:
+        """Return the text of a style sheet or script, as it is."""
+        environment = _environment(self.package)
+        assert environment.loader
+        return Markup(environment.loader.get_source(environment, name)[0])
+
+
+class Section(NamedTuple):
+    """One section of a page: its id, which links use, its heading, and the HTML below it.
 
     Examples
     --------
@@ -42,9 +49,6 @@ class Section:
     id: str
     title: str
     html: Markup
-    data: Mapping[str, Any] = field(default_factory=dict)
-    script: str = ""
-    style: str = ""
 
 
 def framed(
@@ -56,7 +60,7 @@ def framed(
     style: Sequence[str] = (),
     scripts: Sequence[str] = (),
 ) -> str:
-    """Return a self-contained HTML page.
+    """Return a self-contained HTML page; one without scripts may not run any.
 
     Parameters
     ----------
@@ -67,7 +71,7 @@ def framed(
     lead, footer : str
         A sentence below the title, and one at the end of the page.
     style, scripts : sequence of str
-        CSS and JavaScript that stand before those of the sections.
+        CSS after that of all pages, and JavaScript that runs once the page is there.
 
     Examples
     --------
@@ -75,15 +79,37 @@ def framed(
     >>> page.startswith("<!doctype html>"), "<p>1 &lt; 2</p>" in page, "<script" in page
     (True, True, False)
     """
-    if len({section.id for section in sections}) < len(sections):
-        raise ValueError(f"sections need ids of their own, got {', '.join(section.id for section in sections)}")
-    page = _TEMPLATES.render(
-        "page.html.j2",
-        title=title,
-        lead=lead,
-        footer=footer,
-        sections=sections,
-        style=[_TEMPLATES.source("page.css"), *style, *(section.style for section in sections)],
-        scripts=[text for text in (*scripts, *(section.script for section in sections)) if text],
+    own = Templates("symloss.pages")
+    css = [own.source("page.css"), *map(Markup, style)]
+    return str(
+        own.render(
+            "page.html.j2",
+            title=title,
+            lead=lead,
+            footer=footer,
+            sections=sections,
+            style=css,
+            scripts=[Markup(text) for text in scripts],
+        )
     )
-    return str(page)
+
+
+@cache
+def _environment(package: str) -> Environment:
+    require("report", "pages need jinja2", "jinja2")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["as_data"] = _as_data
+    return environment
+
+
+def _as_data(value: Any) -> Markup:
+    """Return a value as JSON that cannot end the HTML element around it."""
+    return Markup(json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"))

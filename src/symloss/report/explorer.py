@@ -1,185 +1,50 @@
-"""The loss explorer: pick losses, move their parameters, and see what the theorems say, all in the browser.
-
-What the page computes comes from the same declarations as the Python code: the formula of each loss is translated to
-JavaScript (``symloss.report.formulas``), its verdicts are those of ``symloss.theory.analyze``.
-"""
+"""The loss explorer: curves of losses, what the theorems say of them, and sliders for what can be changed."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from symloss.drawing import loss_styles
+from symloss.extras import require
 from symloss.files import write_whole
 from symloss.losses import BarrierHinge, Loss, LossLike, get_loss, list_losses
-from symloss.paper.figures import styles_of
-from symloss.report.formulas import JAVASCRIPT, Array, Formula
-from symloss.report.page import Section, plot, render, render_page, source
-from symloss.theory import analyze
-from symloss.theory.report import Report
+from symloss.pages import Section, Templates, framed
+from symloss.theory import Report, analyze
 
-TITLE = "The loss explorer"
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
-_SAMPLES: Array = np.linspace(-40, 40, 4001)  # where a loss without a formula is sampled
-# Dashes of users' own losses. There are six colors for them, so pairs of dash and color repeat after 30 losses.
-_DASHES = ("solid", "9px,4px", "2px,3px", "9px,3px,2px,3px", "16px,4px")
-_POINTS = 120  # per class in the two-Gaussian example
-
-
-@dataclass(frozen=True)
-class Slider:
-    """A number that a user of the page can change.
-
-    Examples
-    --------
-    >>> Slider("eta", "η", "probability of a positive label", 0.8, 0.01, 0.99, 0.01).value
-    0.8
-    """
-
-    name: str
-    symbol: str
-    meaning: str
-    value: float
-    low: float
-    high: float
-    step: float
-
-
-_TRANSFORMATION = (
-    Slider("scale", "scale", "of the margin", 1, 0.1, 5, 0.1),
-    Slider("margin", "margin", "subtracted from z", 0, -2, 2, 0.1),
-)
-_PROBABILITY = (Slider("eta", "η", "probability of a positive at x", 0.8, 0.01, 0.99, 0.01),)
-_NOISE = (  # on one scale, so that the handle of π lies right of that of π′
-    Slider("pi", "π", "share of positives in corrupted positives", 0.7, 0, 1, 0.01),
-    Slider("pi_prime", "π′", "share of positives in corrupted negatives", 0.4, 0, 1, 0.01),
-)
-# For each parameter of a built-in loss: from, to, step and meaning.
+_Z = torch.linspace(-4, 4, 161, dtype=torch.float64)
+_ETAS = np.linspace(0.1, 0.9, 9)  # for the conditional risk
+_FACTORS = torch.linspace(0.1, 4, 27, dtype=torch.float64)  # by which scores are multiplied
+_NOISES = ((1.0, 0.0), (0.9, 0.1), (0.8, 0.2), (0.7, 0.3), (0.6, 0.4), (0.65, 0.45))
+_POINTS = 60  # per class: quantiles of N(+1, 1) and N(-1, 1)
+_VALUES = 11  # of a parameter's slider
+# From where to where a parameter of a built-in loss goes.
 _RANGES = {
-    "barrier_hinge": {
-        "b": (1.1, 200.0, 0.1, "slope of the barrier"),
-        "r": (0.1, 50.0, 0.1, "half-width of the symmetric part"),
-    },
-    "generalized_cross_entropy": {"q": (0.01, 1.0, 0.01, "0: logistic, 1: sigmoid")},
-    "symmetric_cross_entropy": {
-        "alpha": (0.01, 10.0, 0.01, "weight of cross-entropy"),
-        "beta": (0.01, 10.0, 0.01, "weight of reverse cross-entropy"),
-        "A": (-10.0, -0.1, 0.1, "in place of log(0)"),
-    },
-    "active_passive": {
-        "alpha": (0.01, 10.0, 0.01, "weight of normalized cross-entropy"),
-        "beta": (0.01, 10.0, 0.01, "weight of mean absolute error"),
-    },
-    "focal": {"gamma": (0.01, 5.0, 0.01, "strength of the focus")},
-    "huberized_hinge": {"delta": (0.01, 5.0, 0.01, "width of the parabola")},
+    ("barrier_hinge", "b"): (1.1, 50.0),
+    ("barrier_hinge", "r"): (0.2, 5.0),
+    ("generalized_cross_entropy", "q"): (0.05, 1.0),
+    ("symmetric_cross_entropy", "A"): (-10.0, -0.5),
+    ("huberized_hinge", "delta"): (0.1, 5.0),
 }
-
-# For each plot: what it shows, for readers who cannot see it, and what to look for in it.
-_PLOTS = {
-    "loss": (
-        "Loss l(z) against the margin z",
-        "The loss of a margin z. A curve that falls toward the right rewards a score with the right sign.",
-    ),
-    "sum": (
-        "Sum l(z) + l(-z) against z",
-        "A symmetric loss is flat here: l(z) + l(−z) = K for every z. The broad bands mark where a sum is constant: "
-        "how far scores may reach before noise can do harm.",
-    ),
-    "slope": (
-        "Slope of the loss against z",
-        "How strongly a point pulls on the scores. A bounded loss gives up on points far on the wrong side; the "
-        "barrier hinge pushes scores back into its symmetric part.",
-    ),
-    "risk": (
-        "Conditional risk against the score z",
-        "The expected loss η l(z) + (1 − η) l(−z) of giving the score z to a point that is positive with probability "
-        "η. Dots mark the lowest risk, if a finite score reaches it.",
-    ),
-    "minimizer": (
-        "Minimizer of the conditional risk against eta",
-        "The best score for each η. A curve that climbs steadily can be turned back into a probability; a step says "
-        "only which class is likelier. Symmetric losses give steps (theorem 8). A curve that leaves the plot "
-        "vertically at 1/2 has no finite best score.",
-    ),
-    "ber": (
-        "Excess terms of theorem 3 as the noise grows",
-        "Balanced error (theorem 3). Solid lines are the excess for the scores g(x) = x, dotted lines that for "
-        "g(x) = 2x; here only the colors tell losses apart. For a symmetric loss the two lines are the same, so noise "
-        "cannot change which scores are best.",
-    ),
-    "auc": (
-        "Excess terms of theorem 1 as the noise grows",
-        "AUC (theorem 1), drawn the same way. The difference of two scores can be larger than a single score, so "
-        "a loss whose sum is constant on an interval needs a wider interval here.",
-    ),
-}
-
-
-def explorer_section(losses: Sequence[LossLike] | None = None) -> Section:
-    """Return the explorer as a section of a page.
-
-    Parameters
-    ----------
-    losses : sequence of losses, optional
-        The losses to offer: the built-in ones by default. Your own loss is computed from its ``formula``; if
-        this cannot be read as a formula of z, the loss is drawn from values sampled on a grid.
-
-    Examples
-    --------
-    >>> section = explorer_section(["sigmoid"])
-    >>> section.title, [loss["name"] for loss in section.data["explorer-data"]["losses"]]
-    ('The loss explorer', ['sigmoid'])
-    """
-    chosen = _default_losses() if losses is None else [get_loss(loss) for loss in losses]
-    names = [loss.name for loss in chosen]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"the explorer needs one loss or more, of different names, got {', '.join(names) or 'none'}")
-    reports = [analyze(loss) for loss in chosen]
-    sliders = [*(slider for loss in chosen for slider in _parameters(loss)), *_TRANSFORMATION, *_PROBABILITY, *_NOISE]
-    entries = [_entry(loss, style) for loss, style in zip(chosen, _styles(names), strict=True)]
-    shown = [name for name in names if name in _SHOWN_FIRST or name not in list_losses()] or names
-    return Section(
-        id="explorer",
-        title=TITLE,
-        html=render(
-            "explorer.html.j2",
-            losses=chosen,
-            entries=entries,
-            shown=shown,
-            groups=_groups(chosen),
-            plots=[plot(f"plot-{name}", *words) for name, words in _PLOTS.items()],
-            reports=reports,
-            points=_POINTS,
-            symmetry=_symmetry,
-        ),
-        data={
-            "explorer-data": {
-                "losses": entries,
-                "shown": shown,
-                "defaults": {slider.name: slider.value for slider in sliders},
-                "quantiles": _quantiles().tolist(),
-                "convex": [report.loss.name for report in reports if report.convex],
-            }
-        },
-        script=_script(JAVASCRIPT, _formulas(chosen), source("explorer_math.js"), source("explorer.js")),
-        style=source("explorer.css"),
-    )
+_TEMPLATES = Templates("symloss.report")
 
 
 def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -> Path:
-    """Write the explorer as a page of its own, and return its path.
+    """Write the explorer into one HTML file, and return its path.
 
     Parameters
     ----------
     path : path
         The HTML file.
     losses : sequence of losses, optional
-        See ``explorer_section``.
+        The losses to offer: the built-in ones by default. A loss of your own is drawn like any other.
 
     Examples
     --------
@@ -188,9 +53,128 @@ def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -
     ...     write_explorer(Path(folder) / "explorer.html", ["hinge", "sigmoid"]).name
     'explorer.html'
     """
-    path = Path(path)
-    write_whole(path, render_page("Symmetric losses", [explorer_section(losses)], footer="Made by symloss."))
-    return path
+    require("report", "the explorer needs plotly", "plotly")
+    from plotly.offline import get_plotlyjs
+
+    chosen = _default_losses() if losses is None else [get_loss(loss) for loss in losses]
+    names = [loss.name for loss in chosen]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"the explorer needs one loss or more, of different names, got {', '.join(names) or 'none'}")
+    reports = [analyze(loss) for loss in chosen]
+    figures = {"curves": curves_figure(reports)}
+    if any(_ranges(loss) for loss in chosen):
+        figures["parameters"] = parameters_figure(chosen)
+    html = _TEMPLATES.render("explorer.html.j2", figures=figures, reports=reports, symmetry=_symmetry, points=_POINTS)
+    page = framed(
+        "The loss explorer",
+        [Section("curves-of-losses", "Curves", html)],
+        lead="Why some losses find the right classifier although labels are noisy: their sum l(z) + l(−z) is constant.",
+        footer="Made by symloss.",
+        style=[_TEMPLATES.source("report.css")],
+        scripts=[get_plotlyjs(), _TEMPLATES.source("explorer.js")],
+    )
+    write_whole(Path(path), page)
+    return Path(path)
+
+
+def curves_figure(reports: Sequence[Report]) -> dict[str, Any]:
+    """Return a Plotly figure of losses: its curves, and choices of what to draw, some with a slider."""
+    losses = [report.loss for report in reports]
+    eta = np.linspace(0.02, 0.98, 25)
+    risks = {f"η = {e:.2f}": [e * loss(_Z) + (1 - e) * loss(-_Z) for loss in losses] for e in _ETAS}
+    best = [np.array([report.minimizer(float(e)) for e in eta]) for report in reports]
+    choices = [
+        _choice("Loss l(z)", "margin z", _Z, [loss(_Z) for loss in losses], (-2, 6)),
+        _choice("Sum l(z) + l(−z)", "margin z", _Z, [loss(_Z) + loss(-_Z) for loss in losses], (0, 8)),
+        _choice("Slope of the loss", "margin z", _Z, [loss.derivative(_Z) for loss in losses], (-4, 4)),
+        _choice("Expected loss η l(z) + (1 − η) l(−z)", "score z", _Z, risks, (-2, 6), start=7),
+        _choice("Best score for each η", "η, the probability of a positive", eta, best, (-5, 5)),
+    ]
+    for name, excess_of in (("balanced error", _ber_excess), ("AUC", _auc_excess)):
+        functions = [excess_of(loss) for loss in losses]
+        excess = {
+            f"{100 * (1 - pi):.0f}% and {100 * pi_prime:.0f}% wrong": [excess(pi, pi_prime) for excess in functions]
+            for pi, pi_prime in _NOISES
+        }
+        choices.append(
+            _choice(f"What noise adds: {name}", "factor on the scores", _FACTORS, excess, (-0.2, 2), start=3)
+        )
+    styles = loss_styles(loss.name for loss in losses).values()
+    curves = [
+        {
+            "name": loss.title,
+            "line": {"color": style["color"], "dash": _dash(style["linestyle"]), "width": 2.5},
+            "visible": _is_shown(loss.name, losses),
+        }
+        for loss, style in zip(losses, styles, strict=True)
+    ]
+    return {"curves": curves, "choices": choices}
+
+
+def parameters_figure(losses: Sequence[Loss]) -> dict[str, Any]:
+    """Return a Plotly figure of one loss: choices of a loss and its parameter, with a slider for its value."""
+    choices = []
+    for loss in losses:
+        for parameter, values in _ranges(loss).items():
+            drawn = {}
+            for value in values:
+                of = _with(loss, parameter, value)
+                drawn[f"{parameter} = {value:.3g}"] = [of(_Z), of(_Z) + of(-_Z), of.derivative(_Z)]
+            nearest = int(np.abs(np.array(values) - getattr(loss, parameter)).argmin())
+            choices.append(_choice(f"{loss.title}: {parameter}", "margin z", _Z, drawn, (-4, 8), nearest))
+    lines = {"l(z)": ("#0072B2", "solid"), "l(z) + l(−z)": ("#C40F2E", "dash"), "slope": ("#5D8A00", "dot")}
+    curves = [
+        {"name": name, "line": {"color": color, "dash": dash, "width": 2.5}, "visible": True}
+        for name, (color, dash) in lines.items()
+    ]
+    return {"curves": curves, "choices": choices}
+
+
+def _choice(title: str, x_title: str, x: Any, y: Any, shown: tuple[float, float], start: int = 0) -> dict[str, Any]:
+    """Return what Plotly needs to draw these curves; if there are several sets of them, with a slider."""
+    sets = y if isinstance(y, dict) else {"": y}
+    rounded = {label: [_rounded(values) for values in curves] for label, curves in sets.items()}
+    steps = [{"label": label, "method": "restyle", "args": [{"y": of}]} for label, of in rounded.items()]
+    layout = {
+        "xaxis.title.text": x_title,
+        "xaxis.range": [float(x[0]), float(x[-1])],
+        "yaxis.range": list(shown),
+        "sliders": [{"active": start, "steps": steps, "pad": {"t": 50}}] if len(steps) > 1 else [],
+        "margin.b": 120 if len(steps) > 1 else 50,
+    }
+    y = list(rounded.values())[start]
+    return {"title": title, "data": {"x": [_rounded(x)] * len(y), "y": y}, "layout": layout}
+
+
+def _rounded(values: Any) -> list[float | None]:
+    """Return values as a page holds them; what is not finite is left out of a curve."""
+    return [float(f"{value:.4g}") if np.isfinite(value) else None for value in np.asarray(values)]
+
+
+def _scores() -> tuple[Tensor, Tensor]:
+    """Return the scores of positives and negatives, of shape (number of factors, number of points)."""
+    quantiles = torch.special.ndtri((torch.arange(_POINTS, dtype=torch.float64) + 0.5) / _POINTS)
+    return _FACTORS[:, None] * (quantiles + 1), _FACTORS[:, None] * (quantiles - 1)
+
+
+def _ber_excess(loss: Loss) -> Callable[[float, float], Tensor]:
+    """Return the excess of theorem 3 as a function of pi and pi'."""
+    positive, negative = ((loss(of) + loss(-of)).mean(-1) for of in _scores())
+    return lambda pi, pi_prime: (pi_prime * positive + (1 - pi) * negative) / 2
+
+
+def _auc_excess(loss: Loss) -> Callable[[float, float], Tensor]:
+    """Return the excess of theorem 1 as a function of pi and pi'."""
+    p, n = _scores()
+
+    def both_ways(first: Tensor, second: Tensor) -> Tensor:
+        margins = first[:, :, None] - second[:, None, :]
+        return (loss(margins) + loss(-margins)).mean((1, 2))
+
+    mixed, positive, negative = both_ways(p, n), both_ways(p, p), both_ways(n, n)
+    return lambda pi, pi_prime: (
+        (1 - pi) * pi_prime * mixed + pi * pi_prime / 2 * positive + (1 - pi) * (1 - pi_prime) / 2 * negative
+    )
 
 
 def _default_losses() -> list[Loss]:
@@ -198,106 +182,30 @@ def _default_losses() -> list[Loss]:
     return [BarrierHinge(b=10, r=1) if name == "barrier_hinge" else get_loss(name) for name in list_losses()]
 
 
-def _numbers(loss: Loss) -> dict[str, float]:
-    """Return the parameters of a loss that are numbers."""
-    return {
-        name: value
-        for name, value in vars(loss).items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+def _is_shown(name: str, losses: Sequence[Loss]) -> bool:
+    return name in _SHOWN_FIRST or name not in list_losses() or all(loss.name not in _SHOWN_FIRST for loss in losses)
 
 
-def _parameters(loss: Loss) -> list[Slider]:
-    """Return the sliders of a loss's parameters; a loss that is drawn from samples has none."""
-    if _formula(loss) is None:
-        return []
-    built_in = loss.name in list_losses() and type(loss) is type(get_loss(loss.name))
-    ranges = _RANGES.get(loss.name, {}) if built_in else {}
-    sliders = []
-    for name, value in _numbers(loss).items():
-        size = max(abs(value), 1.0)
-        own = (0.0 if value >= 0 else -4 * size, 4 * size, size / 100, "")
-        low, high, step, meaning = ranges.get(name, own)
-        sliders.append(Slider(f"{loss.name}-{name}", name, meaning, value, min(low, value), max(high, value), step))
-    return sliders
+def _dash(style: Any) -> str:
+    """Return Matplotlib's line style in Plotly's words."""
+    return "solid" if isinstance(style, str) else ",".join(f"{2 * length}px" for length in style[1])
 
 
-def _groups(losses: Sequence[Loss]) -> list[tuple[str, str, Sequence[Slider]]]:
-    """Return groups of sliders: for each its heading, a hint, and the sliders."""
-    transformation = "Draws l(scale · (z − margin)). A scale changes no verdict; a margin usually breaks symmetry."
-    return [
-        *((loss.title, "", sliders) for loss in losses if (sliders := _parameters(loss))),
-        ("Every loss", transformation, _TRANSFORMATION),
-        ("Conditional risk", "", _PROBABILITY),
-        ("Noise", "π cannot be below π′.", _NOISE),
-    ]
+def _ranges(loss: Loss) -> dict[str, list[float]]:
+    """Return the values for the slider of each parameter of a loss that is a number."""
+    found = {}
+    for name, value in vars(loss).items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            low, high = _RANGES.get((loss.name, name), (0.1 * value, 4 * value) if value else (0.0, 1.0))
+            found[name] = np.linspace(low, high, _VALUES).tolist()
+    return found
 
 
-def _styles(names: Sequence[str]) -> list[dict[str, str]]:
-    """Return colors and dashes, the same as in the figures of the paper, in Plotly's words."""
-    styles = styles_of(names)
-    own = [name for name in styles if name not in list_losses()]
-
-    def dash(name: str) -> str:
-        if name in own:
-            return _DASHES[own.index(name) % len(_DASHES)]
-        line = styles[name]["linestyle"]
-        return "solid" if isinstance(line, str) else ",".join(f"{2 * length}px" for length in line[1])
-
-    return [{"color": styles[name]["color"], "dash": dash(name)} for name in names]
-
-
-def _entry(loss: Loss, style: dict[str, str]) -> dict[str, Any]:
-    parameters = [slider.symbol for slider in _parameters(loss)]
-    entry: dict[str, Any] = {"name": loss.name, "title": loss.title, "parameters": parameters, **style}
-    if _formula(loss) is None:
-        z = torch.from_numpy(_SAMPLES)
-        values, slopes = loss(z).detach(), loss.derivative(z).detach()
-        if not (values.isfinite().all() and slopes.isfinite().all()):
-            raise ValueError(f"{loss!r} has no formula to compute with, and is not finite on [-40, 40]")
-        entry["samples"] = {
-            "first": _SAMPLES[0],
-            "last": _SAMPLES[-1],
-            "values": values.tolist(),
-            "slopes": slopes.tolist(),
-        }
-    return entry
-
-
-def _formula(loss: Loss) -> Formula | None:
-    """Return the formula that a loss declares, or None if it cannot be read or is not what the loss computes."""
-    z: Array = np.linspace(-6, 6, 241)
-    try:
-        formula = Formula.read(loss.formula, tuple(_numbers(loss)))
-        values = formula(z, _numbers(loss))
-    except (ValueError, ArithmeticError):
-        return None
-    return formula if np.allclose(values, loss(torch.from_numpy(z)).detach().numpy()) else None
-
-
-def _formulas(losses: Sequence[Loss]) -> str:
-    """Return JavaScript that defines l and l' of each loss as functions of z and the loss's parameters."""
-    lines = ["const formulas = {"]
-    for loss in losses:
-        formula = _formula(loss)
-        if formula is not None:
-            given = ", ".join(["z", *(f"p_{name}" for name in _numbers(loss))])
-            value, slope = formula.javascript(), formula.derivative().javascript()
-            lines.append(f"  {json.dumps(loss.name)}: {{ value: ({given}) => {value}, slope: ({given}) => {slope} }},")
-    return "\n".join([*lines, "};"])
-
-
-def _script(*parts: str) -> str:
-    """Return one script whose names no other script sees."""
-    return "\n".join(["(() => {", *parts, "})();"])
-
-
-def _quantiles() -> Array:
-    """Return evenly spaced quantiles of the standard normal distribution, which stand for it."""
-    from scipy.special import ndtri
-
-    quantiles: Array = ndtri((np.arange(_POINTS) + 0.5) / _POINTS)
-    return quantiles
+def _with(loss: Loss, parameter: str, value: float) -> Loss:
+    """Return the same loss with another value of a parameter."""
+    changed = copy.copy(loss)
+    object.__setattr__(changed, parameter, value)
+    return changed
 
 
 def _symmetry(report: Report) -> str:

@@ -1,0 +1,368 @@
+"""The report: one HTML file with our results beside the paper's, which runs no script."""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from symloss import __version__
+from symloss.drawing import styled
+from symloss.files import real, write_whole
+from symloss.pages import Section, Templates, framed
+from symloss.paper.compare import Cell, Summary, compare, summarize, summarize_parts
+from symloss.paper.figures import figure_4, scatter, styles_of
+from symloss.paper.image_figures import epochs_figure
+from symloss.paper.images import FURTHER_WAYS
+from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
+from symloss.paper.published import LOSSES
+from symloss.paper.results import PUBLISHED, DamagedResult, Result, check_no_result, read_results, result_path
+from symloss.paper.score_tables import (
+    FAMILIES,
+    SCORES,
+    ScoreTable,
+    loss_heading,
+    score_tables,
+    score_text,
+    single_dataset_families,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SYMMETRIC = ("barrier_hinge", "unhinged", "sigmoid")  # of the paper's losses; the first one on an interval
+COLUMNS = ("cells", "compared", SUMMARY_COLUMNS[2], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
+LIMITS = (0.5, 1.5, 3.0)  # points of difference at which a color deepens
+_TEMPLATES = Templates("symloss.report")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder of results.
+
+    Parameters
+    ----------
+    name : str
+        The folder's name, with as many parent folders as are needed to tell it from the other runs.
+    provenance : dict
+        How it was made: for each title, one text or several.
+    cells : dict
+        The cells of each way of scoring, in the paper's order; the published way comes first.
+    damaged : tuple of DamagedResult
+        Errors of the damaged files, which are left out.
+    """
+
+    name: str
+    provenance: Mapping[str, Sequence[str]]
+    cells: Mapping[str, Sequence[Cell]]
+    damaged: tuple[DamagedResult, ...]
+
+    @property
+    def published(self) -> Sequence[Cell]:
+        """The cells that are scored as published."""
+        return self.cells[PUBLISHED]
+
+
+class Finding(NamedTuple):
+    """In how many rows of a run, each a data set and a score, a symmetric loss is ahead of all others, at one noise.
+
+    The lead is that of the best symmetric loss over the best other one, as a mean over the rows, in points.
+    """
+
+    noise: str
+    rows: int
+    ours: int
+    paper: int
+    lead: float
+
+    @property
+    def held(self) -> bool:
+        """Whether a symmetric loss is ahead in most rows."""
+        return 2 * self.ours > self.rows
+
+
+def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
+    """Write the report of some folders of results into an HTML file, whole or not at all.
+
+    Parameters
+    ----------
+    folders : iterable of str or Path
+        Folders of result files, such as ``symloss reproduce`` writes. The paper need not have these results.
+    path : str or Path
+        The file to write.
+
+    Returns
+    -------
+    list of Run
+        What is in the report; each run names the files that were damaged and are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from symloss.paper.results import Result, write_result
+    >>> result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_result(Path(folder) / "results", result)
+    ...     (run,) = write_report([Path(folder) / "results"], Path(folder) / "report.html")
+    ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
+    True
+    """
+    paths = [Path(folder) for folder in folders]
+    check_no_result(Path(path), paths)
+    runs = read_runs(paths)
+    write_whole(Path(path), report_html(runs))
+    return runs
+
+
+def read_runs(folders: Iterable[Path]) -> list[Run]:
+    """Read folders of results; a folder that is given twice is one run."""
+    paths = list(dict.fromkeys(map(real, folders)))
+    if not paths:
+        raise ValueError("a report needs at least one folder of results, got none")
+    runs = []
+    for path in paths:
+        ends = ["/".join(path.parts[-length:]) for length in range(1, len(path.parts) + 1)]
+        name = next((end for end in ends if sum(str(other).endswith(f"/{end}") for other in paths) == 1), str(path))
+        found = read_results(path)
+        cells = {}
+        for way, title in {PUBLISHED: PUBLISHED, **FURTHER_WAYS}.items():
+            if with_way := [result for result in found.whole if way in result.ways]:
+                cells[title] = compare(with_way, way)
+        runs.append(Run(name, _provenance(path, found.whole), cells, tuple(found.damaged)))
+    return runs
+
+
+def report_html(runs: Sequence[Run]) -> str:
+    """Return the report of some runs as a page of HTML."""
+    published = any(cell.paper_mean is not None for run in runs for cell in run.published)
+    now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    sections = [
+        Section("summary", "Summary", _render("summary.html.j2", columns=COLUMNS, lines=_summary_lines(runs))),
+        Section("results", "Results", _render("results.html.j2", runs=runs, published=published, figures=_figures)),
+        Section("made", "What was run", _render("provenance.html.j2", runs=runs)),
+    ]
+    if tested := [(run, found) for run in runs if (found := findings(run.published))]:
+        others = [loss_heading(loss).lower() for loss in LOSSES if loss not in SYMMETRIC]
+        html = _render("claim.html.j2", tested=tested, others=others, summarize=summarize, figure=_claim_figure)
+        sections.insert(0, Section("claim", "Did the paper's claim hold?", html))
+    return framed(
+        "Results beside the paper's" if published else "Results",
+        sections,
+        lead="Learning from corrupted labels with symmetric losses: "
+        f"{', '.join(run.name for run in runs)}. Written by symloss {__version__} on {now}.",
+        style=[_TEMPLATES.source("report.css")],
+    )
+
+
+def findings(cells: Iterable[Cell]) -> list[Finding]:
+    """Return what was found on the paper's claim at each noise, from the lowest to the highest.
+
+    Examples
+    --------
+    >>> row = [Cell("uci", "own", "auc", 0.8, 0.3, loss, score, 0.1, 2, True, score - 1, 0.1, True)
+    ...        for loss, score in (("sigmoid", 90.0), ("hinge", 85.0))]
+    >>> findings(row)
+    [Finding(noise='20% and 30% wrong', rows=1, ours=1, paper=1, lead=5.0)]
+    """
+    rows: dict[tuple[float, float], dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        if cell.paper_mean is not None:
+            rows[cell.pi, cell.pi_prime][cell.dataset, cell.risk].append(cell)
+    found = []
+    for noise in sorted(rows, key=_noisiness):
+        compared = [row for row in rows[noise].values() if 0 < sum(cell.loss in SYMMETRIC for cell in row) < len(row)]
+        if compared:
+            leads, published = ([_lead(row, which) for row in compared] for which in ("mean", "paper_mean"))
+            ours, paper = (sum(lead > 0 for lead in of) for of in (leads, published))
+            found.append(Finding(noise_words(*noise), len(compared), ours, paper, fmean(leads)))
+    return found
+
+
+def noise_words(pi: float, pi_prime: float) -> str:
+    """Return a noise rate as the shares of wrong labels among those labeled positive and among those labeled negative.
+
+    Examples
+    --------
+    >>> noise_words(1, 0), noise_words(0.65, 0.45)
+    ('clean labels', '35% and 45% wrong')
+    """
+    return "clean labels" if (pi, pi_prime) == (1, 0) else f"{100 * (1 - pi):.3g}% and {100 * pi_prime:.3g}% wrong"
+
+
+def _noisiness(noise: tuple[float, float]) -> tuple[float, float]:
+    """Return a key that sorts noise rates from clean labels to the noisiest ones."""
+    pi, pi_prime = noise
+    return pi_prime - pi, -pi
+
+
+def _lead(row: Sequence[Cell], which: str) -> float:
+    """Return how far the best symmetric loss of a row is ahead of the best other one."""
+    best = [max(getattr(c, which) for c in row if (c.loss in SYMMETRIC) is symmetric) for symmetric in (True, False)]
+    return float(best[0] - best[1])
+
+
+def _render(template: str, **values: Any) -> Markup:
+    functions = (heading, row_label, loss_heading, score_text, signed, shade, tables_of)
+    return _TEMPLATES.render(template, limits=LIMITS, **{of.__name__: of for of in functions}, **values)
+
+
+def tables_of(cells: Sequence[Cell]) -> list[ScoreTable]:
+    """Return the tables of a run's cells, which must all be scored in the same way."""
+    return score_tables(cells, by_noise=single_dataset_families(cells))
+
+
+def heading(table: ScoreTable) -> str:
+    """Return what a table shows."""
+    family = FAMILIES.get(table.family, table.family)
+    if table.noise is not None:
+        return f"{family}: {SCORES[table.risk]}, {noise_words(*table.noise)}"
+    return f"{' '.join([family, *(name for name in table.datasets if name != table.family)])}: {SCORES[table.risk]}"
+
+
+def row_label(table: ScoreTable, row: Mapping[str, Cell]) -> str:
+    """Return the name of a row of a table: its data set or its noise."""
+    cell = next(iter(row.values()))
+    return cell.dataset if table.noise is not None else noise_words(cell.pi, cell.pi_prime)
+
+
+def signed(difference: float | None) -> str:
+    """Return a difference as text, with its sign unless it is printed as zero; an empty text if there is none.
+
+    Examples
+    --------
+    >>> signed(1.25), signed(-0.7), signed(-0.04), signed(None)
+    ('+1.2', '−0.7', '0.0', '')
+    """
+    if difference is None:
+        return ""
+    return f"{difference:+.1f}".replace("-", "−") if abs(round(difference, 1)) else "0.0"
+
+
+def shade(difference: float | None) -> str:
+    """Return the CSS class that colors a difference, empty if it is small: ``above2`` is higher by 1.5 to 3 points.
+
+    Examples
+    --------
+    >>> shade(0.2), shade(-0.7), shade(1.5), shade(-10), shade(None)
+    ('', 'below1', 'above1', 'below3', '')
+    """
+    size = sum(abs(difference or 0.0) > limit for limit in LIMITS)
+    return f"{'above' if (difference or 0.0) > 0 else 'below'}{size}" if size else ""
+
+
+def _summary_lines(runs: Sequence[Run]) -> dict[str, list[tuple[str, str, list[str]]]]:
+    """Return the lines of the summary's tables, of whole runs and of parts; each has its run and its part."""
+    # Runs follow different protocols and may have the same cells, so their numbers are never combined.
+    names = FAMILIES | SCORES
+    whole, parts = [], []
+    for run in runs:
+        for way, cells in run.cells.items():
+            whole.append((run.name, way if len(run.cells) > 1 else "", _summary_texts(summarize(cells))))
+        for part, summaries in summarize_parts(run.published).items():
+            if part != "all" and len(summaries) > 1:
+                parts += [(run.name, names.get(of, of), _summary_texts(found)) for of, found in summaries.items()]
+    return {"all": whole, "parts": parts}
+
+
+def _summary_texts(summary: Summary) -> list[str]:
+    _, compared, rms, *others = summary_texts("", summary)
+    near = (summary.share_within_1_5, summary.share_within_3)
+    return [f"{summary.cells:,}", compared, rms, *("-" if of is None else f"{of:.1%}" for of in near), *others]
+
+
+def _figures(run: Run) -> list[tuple[str, Markup]]:
+    """Return the figures of a run, each with its caption."""
+    drawn = []
+    for family in dict.fromkeys(cell.family for cell in run.published):
+        cells = [cell for cell in run.published if cell.family == family]
+        drawn.append(("Scores against noise: lines are ours, crosses are the paper's.", figure_4(cells)))
+        if any(cell.curve for cell in cells):
+            drawn.append(("Scores after each epoch, at the highest noise.", epochs_figure(cells)))
+    if any(cell.paper_mean is not None for cell in run.published):
+        drawn.append(("Our means against the paper's, and the differences.", scatter(run.published)))
+    return [(caption, svg(figure)) for caption, figure in drawn]
+
+
+def _claim_figure(run: Run) -> Markup:
+    """Draw the mean over the data sets of every loss at every noise: ours as lines, the paper's as open marks."""
+    cells = [cell for cell in run.published if cell.paper_mean is not None]
+    noises = sorted({(cell.pi, cell.pi_prime) for cell in cells}, key=_noisiness)
+    risks = [risk for risk in SCORES if any(cell.risk == risk for cell in cells)]
+    with styled() as new_figure:
+        figure = new_figure(figsize=(4.6 * len(risks), 3.6), layout="constrained")
+        for axes, risk in zip(figure.subplots(1, len(risks), squeeze=False)[0], risks, strict=True):
+            for loss, style in styles_of(cell.loss for cell in cells).items():
+                of_loss = [cell for cell in cells if (cell.loss, cell.risk) == (loss, risk)]
+                means = {noise: [c for c in of_loss if (c.pi, c.pi_prime) == noise] for noise in noises}
+                ours = [fmean(c.mean for c in of) if of else None for of in means.values()]
+                paper = [fmean(c.paper_mean or 0.0 for c in of) if of else None for of in means.values()]
+                line = (
+                    {"linestyle": "-", "linewidth": 2.5} if loss in SYMMETRIC else {"linestyle": ":", "linewidth": 1.5}
+                )
+                axes.plot(ours, label=loss_heading(loss), **style | line)
+                axes.plot(paper, style["marker"], color=style["color"], fillstyle="none", markersize=10)
+            axes.set_title(f"{run.name}: {SCORES[risk]}")
+            axes.set_xticks(range(len(noises)), [noise_words(*noise).replace(" and ", " and\n") for noise in noises])
+        axes.legend(fontsize="small")
+    return svg(figure)
+
+
+def svg(figure: Figure) -> Markup:
+    """Return a figure as SVG to stand in a page, in the page's own text color."""
+    from matplotlib import rc_context
+
+    stream = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "path.simplify_threshold": 1.0}):
+        figure.savefig(stream, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator"), None))
+    text = stream.getvalue()
+    text = re.sub(r' id="[a-z]+(2d)?_\d+"', "", text[text.index("<svg") :])  # the same in every figure
+    text = re.sub(r"\s+", " ", re.sub(r"(\d\.\d)\d+", r"\1", text))  # a tenth of a point is enough
+    text = text.replace("#000000", "currentColor").replace("DejaVu Sans", "sans-serif")
+    rules = {style: f"s{zlib.crc32(style.encode()):x}" for style in re.findall(r'style="([^"]*)"', text)}
+    text = re.sub(r'style="([^"]*)"', lambda match: f'class="{rules[match[1]]}"', text)  # most are there many times
+    css = "".join(f".{name} {{{style}}}" for style, name in rules.items())
+    return Markup(text.replace("<defs>", f"<style>{css}</style><defs>", 1))
+
+
+def _provenance(folder: Path, results: Sequence[Result]) -> dict[str, list[str]]:
+    """Return how a run was made, as far as its result files say: for each title, all different values."""
+
+    def distinct(values: Iterable[object]) -> list[str]:
+        return [text for text in dict.fromkeys(map(str, values)) if text]
+
+    seconds = sum(result.seconds for result in results)
+    packages = dict.fromkeys(name for result in results for name in result.versions)
+    days = sorted({result.finished[:10] for result in results if result.finished})
+    files = [result_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
+    changed = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), tz=UTC)
+    made = {
+        "protocol": distinct(result.protocol for result in results),
+        "trials": distinct(result.trials for result in results),
+        "seed": distinct(result.seed for result in results),
+        "settings": distinct(
+            ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in result.settings.items())
+            for result in results
+        ),
+        "device": distinct(result.device for result in results),
+        "computing time": [f"{seconds / 60:.3g} min"] if seconds else [],
+        "when": [" to ".join(dict.fromkeys((days[0], days[-1])))]
+        if days
+        else [f"files last changed on {changed:%Y-%m-%d}"],
+        **{f"version of {name}": distinct(result.versions.get(name, "") for result in results) for name in packages},
+    }
+    return {name: values or ["not recorded"] for name, values in made.items()}
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_value_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

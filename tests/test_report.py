@@ -1,0 +1,292 @@
+"""The report of results and the loss explorer: their numbers, their errors, and a look at both in a browser."""
+
+import json
+import random
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import symloss as sl
+from symloss.paper.compare import Cell, compare, summarize
+from symloss.paper.results import Result, read_results, write_result
+from symloss.paper.score_tables import SCORES, loss_heading
+from symloss.report import report_html, write_explorer, write_report
+from symloss.report.explorer import curves_figure, parameters_figure
+from symloss.report.results import SYMMETRIC, Run, findings, noise_words
+
+RUNS = ["uci-matched", "uci-printed", "uci-further", "cifar10", "mnist-matched", "mnist-printed"]
+
+
+@pytest.fixture(scope="module")
+def results():
+    """The committed results."""
+    folder = Path(__file__).parents[1] / "results"
+    if not folder.is_dir():
+        pytest.skip("the results are only in the repository")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(results, tmp_path_factory):
+    """The report of all committed results."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report([results / name for name in RUNS], path)
+    return path.read_text(encoding="utf-8")
+
+
+class Tables(HTMLParser):
+    """All cells of the tables of scores: ``cells[run, title, row, loss]`` lists the class and the texts of each."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.cells, self.path, self.place, self.headings, self.cell = {}, [], {}, [], None
+        self.feed(page[page.index('<section id="results"') : page.index('<section id="made"')])
+
+    def handle_starttag(self, tag, attributes):
+        self.path.append(tag)
+        if tag == "table":
+            self.headings = []
+        elif tag == "tr":
+            self.column = 0
+        elif tag == "td":
+            self.cell = (dict(attributes).get("class"), [])
+
+    def handle_endtag(self, tag):
+        while self.path and self.path.pop() != tag:
+            pass  # elements without an end tag
+        if tag == "td":
+            if self.cell[1]:
+                key = (self.place["h3"], self.place["h5"], self.place["row"], self.headings[self.column])
+                self.cells.setdefault(key, []).append(self.cell)
+            self.column += 1
+            self.cell = None
+
+    def handle_data(self, text):
+        last = self.path[-1] if self.path else ""
+        if self.cell is not None and text.strip():
+            self.cell[1].append((text.strip(), "b" in self.path))
+        elif last in ("h3", "h5"):
+            self.place[last] = text
+        elif last == "th" and "thead" in self.path:
+            self.headings += [text] if text not in ("data set", "labels") else []
+        elif last == "th":
+            self.place["row"] = text
+
+
+def test_the_report_holds_what_the_comparison_says(report, results):
+    tables = Tables(report).cells
+    expected = [(name, cell) for name in RUNS for cell in compare(read_results(results / name).whole)]
+    assert len(expected) == 1912
+    assert sum(map(len, tables.values())) == 1912 + 2 * (504 + 2 * 56)  # images are scored in two more ways
+    for run, cell in random.Random(0).sample(expected, 300):
+        noise = noise_words(cell.pi, cell.pi_prime)
+        row = noise if cell.family == "mnist" else cell.dataset
+        (found,) = (
+            of[0]
+            for (of_run, title, label, heading), of in tables.items()
+            if (of_run, label, heading) == (run, row, loss_heading(cell.loss))
+            and SCORES[cell.risk] in title
+            and (cell.family == "mnist" or title.endswith(f", {noise}"))
+        )
+        texts = [(f"{cell.mean:.1f} ({cell.se:.1f})", cell.bold)]
+        if cell.paper_mean is not None:
+            texts.append((f"{cell.paper_mean:.1f} ({cell.paper_se:.1f})", cell.paper_bold))
+            difference = f"{cell.difference:+.1f}".replace("-", "−")
+            texts.append(("0.0" if difference[1:] == "0.0" else difference, False))
+        assert found[1] == texts
+        side = {True: "above", False: "below"}[(cell.difference or 0) > 0]
+        assert found[0] == (f"{side}{found[0][-1]}" if abs(cell.difference or 0) > 0.5 else "")
+
+
+def test_the_summary_is_that_of_the_comparison(report, results):
+    summary = summarize(compare(read_results(results / "uci-matched").whole))
+    line = re.search(r'<tr><th scope="row">uci-matched</th>(.*?)</tr>', report)[1]
+    texts = re.findall(r"<td[^>]*>(.*?)</td>", line)
+    assert texts[:3] == ["504", "504", f"{summary.rms_difference:.2f}"]
+    assert texts[3:5] == [f"{summary.share_within_1_5:.1%}", f"{summary.share_within_3:.1%}"]
+    assert texts[-2:] == [f"{summary.boldface_agree} of 504", f"{summary.best_loss_agree} of 72"]
+
+
+def test_the_claim_is_counted_row_by_row(report, results):
+    verdicts = re.search(r'<ul class="held">(.*?)</ul>', report, re.S)[1]
+    shown = [" ".join(re.sub(r"<.*?>", "", item).split()) for item in re.findall(r"<li>(.*?)</li>", verdicts, re.S)]
+    tested = [name for name in RUNS if name != "uci-further"]  # which has no loss that the paper has
+    assert [text.split(":")[0] for text in shown] == tested
+    for name, text in zip(tested, shown, strict=True):
+        cells = compare(read_results(results / name).whole)
+        for noise in ((1.0, 0.0), (0.65, 0.45)):
+            rows = {}
+            for cell in cells:
+                if (cell.pi, cell.pi_prime) == noise:
+                    rows.setdefault((cell.dataset, cell.risk), {})[cell.loss] = cell.mean
+            ahead = [
+                max(row[loss] for loss in row if loss in SYMMETRIC)
+                > max(row[loss] for loss in row if loss not in SYMMETRIC)
+                for row in rows.values()
+            ]
+            assert f"{sum(ahead)} of {len(rows)}" in text
+        assert "it held." in text
+
+
+def test_a_claim_that_did_not_hold_is_not_said_to_hold():
+    scores = {"sigmoid": 70.0, "barrier_hinge": 60.0, "hinge": 80.0}
+    row = [Cell("uci", "susy", "auc", 0.65, 0.45, loss, mean, 0.1, 2, False, 90.0, 0.1, False)
+           for loss, mean in scores.items()]  # fmt: skip
+    assert findings(row)[0].lead == -10
+    html = " ".join(report_html([Run("mine", {}, {"as published": row}, ())]).split())
+    assert "it did not hold" in html
+    assert "10.0 points behind the best other one" in html
+
+
+def test_the_report_is_one_file_without_scripts(report):
+    assert len(report) < 3.5e6
+    assert "<script" not in report
+    assert not re.search(r'(src|href)="(?!#|data:)', report)
+
+
+def write_own(folder, loss="my.module:Own", dataset="own", **further):
+    scores = {"auc": {loss: [90.0, 91.0], "sigmoid": [80.0, 82.0]}}
+    cell = Result(family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, trials=2, scores=scores, **further)
+    return write_result(folder, cell)
+
+
+def page_of(folders, tmp_path):
+    runs = write_report(folders, tmp_path / "report.html")
+    return runs, (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_results_that_the_paper_does_not_have(tmp_path):
+    write_own(tmp_path / "results")
+    (run,), page = page_of([tmp_path / "results"], tmp_path)
+    cells = Tables(page).cells
+    assert {key[1:3] for key in cells} == {("mine own: AUC", "10% and 20% wrong")}
+    assert [of[0][1] for of in cells.values()] == [[("81.0 (1.0)", False)], [("90.5 (0.5)", True)]]
+    assert "<title>Results</title>" in page
+    assert "2 trials: 90.0 91.0" in page
+    assert "ours minus" not in page
+    assert run.provenance["settings"] == run.provenance["computing time"] == ["not recorded"]
+
+
+def test_names_are_text_not_html(tmp_path):
+    loss, dataset = "<script>1", "<img src=x>"
+    write_own(tmp_path / "a<b>&", loss, dataset, device="<i>cpu</i>", protocol="'\"><u>")
+    _, page = page_of([tmp_path / "a<b>&"], tmp_path)
+    for part in ("<script>", "<img", "<i>cpu", "<u>", "a<b>"):
+        assert part not in page
+    assert "&lt;script&gt;1</th>" in page
+
+
+def test_runs_are_told_apart(tmp_path):
+    for parent in ("old", "new"):
+        write_own(tmp_path / parent / "uci")
+    runs, page = page_of([tmp_path / "old/uci", tmp_path / "new/uci", tmp_path / "old/uci"], tmp_path)
+    assert [run.name for run in runs] == ["old/uci", "new/uci"]
+    assert len(Tables(page).cells) == 4
+
+
+def test_a_damaged_file_is_named_and_left_out(tmp_path):
+    write_own(tmp_path / "results")
+    path = write_own(tmp_path / "results", dataset="other")
+    path.write_text(path.read_text()[:100])
+    (run,), page = page_of([tmp_path / "results"], tmp_path)
+    assert [damaged.path.name for damaged in run.damaged] == [path.name]
+    assert f"Left out: {path.name} (it is no whole JSON file" in page
+    assert len(Tables(page).cells) == 2
+
+
+def test_nothing_to_report(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folders, error, message in [
+        ([tmp_path / "nowhere"], FileNotFoundError, "there is no folder .*nowhere"),
+        ([tmp_path / "empty"], ValueError, r"empty holds no results \(files such as"),
+        ([], ValueError, "at least one folder"),
+    ]:
+        with pytest.raises(error, match=message):
+            write_report(folders, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+DRAWN = (sl.BarrierHinge(b=10, r=1), sl.Sigmoid(), sl.Logistic())
+
+
+@pytest.fixture(scope="module")
+def figure():
+    return curves_figure([sl.theory.analyze(loss) for loss in DRAWN])
+
+
+def choice_of(figure, title):
+    (found,) = (choice for choice in figure["choices"] if choice["title"].startswith(title))
+    return found
+
+
+def test_the_curves_are_those_of_the_library(figure):
+    loss = DRAWN[0]
+    drawn = choice_of(figure, "Sum")["data"]
+    z = torch.tensor(drawn["x"][0], dtype=torch.float64)
+    np.testing.assert_allclose(drawn["y"][0], loss(z) + loss(-z), rtol=1e-3)
+    steps = choice_of(figure, "Expected loss")["layout"]["sliders"][0]["steps"]
+    (step,) = (step for step in steps if step["label"] == "η = 0.80")
+    expected = [sl.theory.conditional_risk(loss, 0.8, score) for score in z.tolist()]
+    np.testing.assert_allclose(step["args"][0]["y"][0], expected, rtol=1e-3, atol=1e-3)
+    best = choice_of(figure, "Best score")["data"]
+    eta = best["x"][2][20]
+    assert best["y"][2][20] == pytest.approx(np.log(eta / (1 - eta)), rel=1e-3)
+
+
+@pytest.mark.parametrize(("name", "decompose"), [("balanced error", "ber"), ("AUC", "auc")])
+def test_what_noise_adds_is_that_of_the_theorems(figure, name, decompose):
+    decomposition = {"ber": sl.theory.ber_decomposition, "auc": sl.theory.auc_decomposition}[decompose]
+    choice = choice_of(figure, f"What noise adds: {name}")
+    (step,) = (step for step in choice["layout"]["sliders"][0]["steps"] if step["label"] == "35% and 45% wrong")
+    quantiles = torch.special.ndtri((torch.arange(60, dtype=torch.float64) + 0.5) / 60)
+    for k, loss in enumerate(DRAWN):
+        factor = choice["data"]["x"][0][20]
+        terms = decomposition(loss, factor * (quantiles + 1), factor * (quantiles - 1), 0.65, 0.45)
+        assert step["args"][0]["y"][k][20] == pytest.approx(terms.excess, rel=2e-3)
+    flat = step["args"][0]["y"][1]  # of the sigmoid loss
+    assert max(flat) == pytest.approx(min(flat), rel=1e-3)
+
+
+def test_a_parameter_moves_its_loss():
+    choice = choice_of(parameters_figure([sl.BarrierHinge(b=10, r=1), sl.Sigmoid()]), "Barrier hinge: r")
+    step = choice["layout"]["sliders"][0]["steps"][-1]
+    z = torch.tensor(choice["data"]["x"][0], dtype=torch.float64)
+    assert step["label"] == "r = 5"
+    np.testing.assert_allclose(step["args"][0]["y"][0], sl.BarrierHinge(b=10, r=5)(z), rtol=1e-3)
+
+
+def test_the_explorer_takes_your_own_loss_and_says_what_analyze_says(tmp_path):
+    def steep(z):
+        return (-3 * z).exp()
+
+    path = write_explorer(tmp_path / "explorer.html", ["barrier_hinge", sl.CallableLoss(steep)])
+    page = path.read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json">(.*?)</script>', page, re.S)[1])
+    assert [curve["name"] for curve in data["curves"]] == ["Barrier hinge", "Callable loss"]
+    answers = re.findall(r'data-verdict="(\w+)" data-answer="(\w+)"', page)
+    report = sl.theory.analyze("barrier_hinge")
+    assert answers[: len(report.verdicts)] == [(name, verdict.answer) for name, verdict in report.verdicts.items()]
+    with pytest.raises(ValueError, match="one loss or more, of different names, got ramp, ramp"):
+        write_explorer(tmp_path / "two.html", ["ramp", "ramp"])
+
+
+def test_both_pages_in_a_browser(visit, report, tmp_path):
+    (tmp_path / "report.html").write_text(report, encoding="utf-8")
+    page = visit(tmp_path / "report.html", viewport={"width": 390, "height": 844}, color_scheme="dark")
+    assert page.locator("h2").first.inner_text() == "Did the paper's claim hold?"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("#claim svg").first.bounding_box()["height"] > 100
+    page = visit(write_explorer(tmp_path / "explorer.html", ["hinge", "sigmoid", "focal"]))
+    lines = page.locator("#curves .scatterlayer .trace")
+    assert lines.count() == 2  # focal is not shown at first
+    before = lines.first.locator("path").first.get_attribute("d")
+    page.locator("#curves select").select_option("Sum l(z) + l(−z)")
+    assert lines.first.locator("path").first.get_attribute("d") != before
+    page.get_by_label("Focal").check()
+    assert lines.count() == 3
+    page.locator("#curves select").select_option("What noise adds: AUC")
+    assert page.locator("#curves .slider-group").count() == 1
