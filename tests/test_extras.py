@@ -160,7 +160,7 @@ assert len(table_1()) == 8
 Path("data.csv").write_text("x\\n1\\n")
 for function, arguments, needs in [
     (sl.estimators.save, (ranker, "model"), 'saving a model needs safetensors: pip install "symloss[save]"'),
-    (read_table, ("data.csv",), 'tables need pandas: pip install "symloss[tables]"'),
+    (read_table, ("data.csv",), 'tables need pandas and pyarrow: pip install "symloss[tables]"'),
     (figure_1, (), 'figures need matplotlib: pip install "symloss[report]"'),
     (write_explorer, ("page.html",), 'the explorer needs plotly: pip install "symloss[report]"'),
     (sl.machines.cluster("dask").__enter__, (), 'the dask backend needs Dask: pip install "symloss[dask]"'),
