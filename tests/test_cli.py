@@ -1,18 +1,25 @@
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
+from symloss.cli.application import ProgressLines, fit_progress
 from symloss.paper.results import Result, write_result
 
+COMMANDS = ["fit", "predict", "audit", "losses", "analyze", "figures", "datasets", "compare", "report", "explore",
+            "reproduce uci", "reproduce cifar10", "reproduce mnist"]  # fmt: skip
 
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "140", "NO_COLOR": "1"})
+
+def run(*arguments, width=140):
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": str(width), "NO_COLOR": "1"})
 
 
 def test_losses_shows_table_1():
@@ -81,7 +88,8 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["analyze", "hing"], "unknown loss 'hing'; known losses: zero_one"),
+        (["analyze", "barrier"], "unknown loss 'barrier'; did you mean 'barrier_hinge'?"),
+        (["analyze", "x" * 100_000], "unknown loss 'xxx"),
         (["analyze"], "Missing argument"),
         (["analyze", "sigmoid", "--b", "3"], "sigmoid has no parameter b"),
         (["analyze", "barrier_hinge", "--b", "0.5"], "b > 1, got b=0.5"),
@@ -98,6 +106,7 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments, message):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.output.count("\n") == 1
+    assert len(result.output) < 2100
     assert result.stderr.startswith("symloss: error: ")
     assert message in result.stderr
 
@@ -138,9 +147,106 @@ def test_help_and_version():
     for arguments in ([], ["--help"]):
         result = run(*arguments)
         assert result.exit_code == 0
-        assert all(command in result.output for command in ("losses", "analyze", "figures", "datasets", "compare"))
-    for command in ("losses", "analyze", "figures", "datasets", "compare"):
-        assert f"symloss {command}" in run(command, "--help").output
+        assert all(command.split()[0] in result.output for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command):
+    shown = run(*command.split(), "--help", width=80).output
+    assert f"Example: symloss {command}" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_tables_fit_80_columns():
+    for command in (["losses"], ["datasets"], ["analyze", "barrier_hinge"]):
+        shown = run(*command, width=80).output
+        assert max(map(len, shown.splitlines())) <= 80
+        assert "…" not in shown
+
+
+def test_help_answers_without_pytorch():
+    code = "import sys; sys.argv = ['symloss', '--help']\ntry:\n    from symloss.__main__ import main; main()\n"
+    code += "except SystemExit:\n    print('torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "False"
+
+
+def lines_at(calls, capsys):
+    """What is printed, in lines, if a fit of a stage ends at each of these times."""
+    now = [0.0]
+    progress = ProgressLines(seconds=10, clock=lambda: now[0])
+    for seconds, *what in calls:
+        now[0] = seconds
+        progress(*what)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_progress_in_lines_with_the_time_left_of_the_stage(capsys):
+    assert lines_at([(2.0 * k, "Scoring", k, 12) for k in range(1, 13)], capsys) == [
+        "Scoring: 1 of 12, about 22 s left in this step",
+        "Scoring: 6 of 12, about 12 s left in this step",
+        "Scoring: 11 of 12, about 2 s left in this step",
+    ]
+    assert lines_at([(8, "Scoring", 2, 2), (28, "Best", 1, 3)], capsys) == [
+        "Scoring: 2 of 2",
+        "Best: 1 of 3, about 40 s left in this step",
+    ]
+
+
+def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for Rich this is a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    with fit_progress() as progress:
+        assert not isinstance(progress, ProgressLines)
+        progress("linear [bold]", 1, 2)
+        progress("another", 1, 5)
+    assert "1/5" in capsys.readouterr().err
+
+
+def alive_in(group):
+    """The processes of a group."""
+    shown = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in shown.splitlines() if re.match(rf"\s*{group}\s+[^Z]", line)]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no signals of this kind")
+def test_an_interrupt_ends_a_fit_with_one_line_and_leaves_no_worker(tmp_path):
+    rows = "".join(f"{k % 97},{k % 89},{k % 2}\n" for k in range(3000))
+    (tmp_path / "data.csv").write_text("a,b,y\n" + rows)
+    command = [sys.executable, "-m", "symloss", "fit", "data.csv", "--label", "y", "--out", "model", "--jobs", "2"]
+    with (tmp_path / "out.txt").open("w") as out:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=out, start_new_session=True)
+        end = time.monotonic() + 60
+        while "Scoring" not in (tmp_path / "out.txt").read_text() and time.monotonic() < end:
+            time.sleep(0.1)
+        before = (tmp_path / "out.txt").read_text()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(timeout=30) == 130
+    said = (tmp_path / "out.txt").read_text().removeprefix(before).splitlines()
+    assert said.count("symloss: interrupted") == 1
+    assert all(line.startswith(("symloss: interrupted", "Scoring")) for line in said)
+    end = time.monotonic() + 10
+    while alive_in(process.pid) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert alive_in(process.pid) == []
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no signals of this kind")
+def test_an_interrupt_while_pytorch_is_imported_is_one_line():
+    command = [sys.executable, "-X", "importtime", "-m", "symloss", "losses"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    for line in process.stderr:
+        if "torch" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert not output
+    said = [line for line in errors.splitlines() if not line.startswith("import time")]
+    assert said == ["symloss: interrupted"]
 
 
 def test_the_installed_command():

@@ -34,7 +34,7 @@ from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, load, save
 from symloss.estimators.imputation import Imputation
 from symloss.naming import as_options
-from symloss.tabular import fit_table
+from symloss.tabular import fit
 from symloss.tabular.given_labels import match_labels, read_labels
 from symloss.tabular.reading import ReadOptions, read, read_chunks, read_chunks_beside
 from symloss.tabular.writing import whole_table, write_table
@@ -584,7 +584,7 @@ def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_row_and_line(tmp_p
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{number},{k % 2}\n" for k, number in enumerate(numbers)))
     message = f"column 'x' holds numbers except '{odd}' in row 18 .line 19.: leave missing values empty"
     with as_options(), pytest.raises(ValueError, match=message):
-        fit_table(read(tmp_path / "a.csv").frame, "y", candidates=LINEAR)
+        fit(read(tmp_path / "a.csv").frame, "y", candidates=LINEAR, tell=str)
 
 
 def test_columns_are_refused_all_at_once():
@@ -902,7 +902,7 @@ def test_missing_numbers_need_candidates_that_take_them(frame, y):
 
 
 def test_the_command_line_and_python_agree(frame, y):
-    of_table = fit_table(frame.assign(y=y), "y", candidates=POOL, seed=3).model
+    of_table = fit(frame.assign(y=y), "y", candidates=POOL, random_state=3, tell=str)
     in_python = AUCClassifierCV(POOL, random_state=3).fit(frame, y)
     assert of_table.encoding == in_python.encoding_
     expected = in_python.decision_function(frame)

@@ -7,39 +7,8 @@ Sugiyama, ICML 2019).
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from symloss import corruption, functional, metrics, theory
-from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
-from symloss.losses import (
-    ActivePassive,
-    BarrierHinge,
-    CallableLoss,
-    DoubleHinge,
-    Exponential,
-    Focal,
-    GeneralizedCrossEntropy,
-    Hinge,
-    HuberizedHinge,
-    Logistic,
-    Loss,
-    NormalizedCrossEntropy,
-    Properties,
-    Ramp,
-    Savage,
-    Sigmoid,
-    Squared,
-    SquaredHinge,
-    SymmetricCrossEntropy,
-    Tangent,
-    Unhinged,
-    ZeroOne,
-    get_loss,
-    list_losses,
-)
-from symloss.pairwise import pairwise_derivatives, pairwise_risk
-from symloss.risks import AUCLoss, BERLoss, PartialAUCLoss, StratifiedBatchSampler, whole_epoch
-
 if TYPE_CHECKING:
-    from symloss import audit, boosting, datasets, estimators
+    from symloss import audit, boosting, corruption, datasets, estimators, functional, metrics, theory
     from symloss import drawing as drawing
     from symloss import files as files
     from symloss import losses as losses
@@ -50,7 +19,36 @@ if TYPE_CHECKING:
     from symloss import report as report
     from symloss import risks as risks
     from symloss import tabular as tabular
+    from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
     from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV
+    from symloss.losses import (
+        ActivePassive,
+        BarrierHinge,
+        CallableLoss,
+        DoubleHinge,
+        Exponential,
+        Focal,
+        GeneralizedCrossEntropy,
+        Hinge,
+        HuberizedHinge,
+        Logistic,
+        Loss,
+        NormalizedCrossEntropy,
+        Properties,
+        Ramp,
+        Savage,
+        Sigmoid,
+        Squared,
+        SquaredHinge,
+        SymmetricCrossEntropy,
+        Tangent,
+        Unhinged,
+        ZeroOne,
+        get_loss,
+        list_losses,
+    )
+    from symloss.pairwise import pairwise_derivatives, pairwise_risk
+    from symloss.risks import AUCLoss, BERLoss, PartialAUCLoss, StratifiedBatchSampler, whole_epoch
 
 __version__ = "0.1.0"
 
@@ -105,9 +103,9 @@ __all__ = [
 ]
 
 
-_ESTIMATORS = ("AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV")
-_MODULES = ("audit", "boosting", "datasets", "drawing", "estimators", "files", "losses", "machines", "models",
-            "pairwise", "paper", "report", "risks", "tabular")  # fmt: skip
+_MODULES = ("audit", "boosting", "corruption", "datasets", "drawing", "estimators", "files", "functional", "losses",
+            "machines", "metrics", "models", "pairwise", "paper", "report", "risks", "tabular", "theory")  # fmt: skip
+_HOMES = ("losses", "pairwise", "risks", "corruption", "estimators")  # of names, in this order
 
 
 def __dir__() -> list[str]:
@@ -116,9 +114,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part that not everybody needs when it is first used; data sets and estimators need scikit-learn."""
+    """Import a name where it is first used: so the command answers at once, and pays for what it uses alone."""
     if name in _MODULES:
         return importlib.import_module(f"symloss.{name}")
-    if name in _ESTIMATORS:
-        return getattr(importlib.import_module("symloss.estimators"), name)
+    for home in _HOMES if name in __all__ else ():
+        module = importlib.import_module(f"symloss.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module 'symloss' has no attribute {name!r}")

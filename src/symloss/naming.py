@@ -1,4 +1,4 @@
-"""How messages name the argument that helps: as in Python, or as an option of the command line."""
+"""How messages name an argument or a row: as in Python, or as an option and a line of a file on the command line."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def as_options() -> Iterator[None]:
     Examples
     --------
     >>> with as_options():
-    ...     named("sep", ";")
-    "--sep ';'"
+    ...     named("sep", ";"), place(3)
+    ("--sep ';'", 'row 4')
     """
     before, no_file = _AS_OPTIONS.set(True), _LINE_OF.set(None)
     try:
@@ -30,20 +30,12 @@ def as_options() -> Iterator[None]:
 
 
 def remember_lines(line_of: Callable[[int], int | None] | None) -> None:
-    """Let ``place`` name lines of the file that was read last: a function of rows counted from 0, or None if unknown.
-
-    Examples
-    --------
-    >>> with as_options():
-    ...     remember_lines(lambda row: row + 2)
-    ...     place(3)
-    'row 4 (line 5)'
-    """
+    """Let ``place`` name lines of the file that was read last: a function of rows counted from 0, or None."""
     if _AS_OPTIONS.get():
         _LINE_OF.set(line_of)
 
 
-def named(argument: str, value: str | None = None) -> str:
+def named(name: str, value: str | None = None) -> str:
     r"""Return an argument, with its value if it has one, as the caller has to write it.
 
     Examples
@@ -52,8 +44,8 @@ def named(argument: str, value: str | None = None) -> str:
     ("sep=';'", 'pi_prime', "sep='\\t'")
     """
     if not _AS_OPTIONS.get():
-        return argument if value is None else f"{argument}={value!r}"
-    option = "--" + argument.replace("_", "-")
+        return name if value is None else f"{name}={value!r}"
+    option = "--" + name.replace("_", "-")
     return option if value is None else f"{option} {'tab' if value == chr(9) else shlex.quote(value)}"
 
 
@@ -64,9 +56,6 @@ def place(label: object) -> str:
     --------
     >>> place(3), place("a")
     ('index 3', "index 'a'")
-    >>> with as_options():
-    ...     place(3)
-    'row 4'
     """
     if not (_AS_OPTIONS.get() and isinstance(label, int)):
         return f"index {label!r}"

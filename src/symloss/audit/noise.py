@@ -12,24 +12,36 @@ a, and pi - pi' at least (1 - a) (1 - b) / (1 - a b). Also pi - pi' is at least 
 
 Estimates. They assume that the points at the very ends of the ranking are of one class, but for one in twenty
 (anchor points). This cannot be tested: if even the surest points are a mixture, the numbers are those of other clean
-classes with the same labels. But it can be seen whether a tail has a plateau, see ``tails``. As in best-bin estimation
+classes with the same labels. But it can be seen whether a tail has a plateau. As in best-bin estimation
 (Garg et al., 2021), the longest tail with a plateau is used. The upper ends of a and b are exact binomial limits; the
 lower ends allow for the slope that the tail may have and for the one in twenty. Without a plateau at both ends,
 there is no estimate.
+
+A tail of a class holds the points that the scores say are surest to be of this class. If they all are, then which of
+them carry the other label is chance, and the share of the other label is the same all over the tail: a plateau. If the
+tail also holds points of the other class, this share usually goes on falling towards the end of the ranking.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from symloss.audit.tails import Tail, tails
+import numpy as np
+
 from symloss.checking import check_fraction
 from symloss.metrics.estimates import clean_auc_of
 from symloss.metrics.intervals import binomial
 from symloss.metrics.samples import Sample, two_samples
 
 _IMPURE = 0.05  # points of the other class in a tail, for each point of its own
+_SHARES = tuple(0.7 * 2.0 ** (-k / 2) for k in range(8))  # of the labels of a class, from seven tenths to a sixteenth
+_LEAST = 20  # points in a tail
+_DIFFERENT = 20  # scores in a tail: fewer show one or two groups of points, such as a yes or no
+_STEADY = 2.054  # standard errors of the slope: so much of a rise is chance in one of fifty plateaus
+_SURE = 1.645  # standard errors: a slope may be called small with a risk of one in twenty
+_FLAT = 0.6  # of the slope outside the tail
 
 
 @dataclass(frozen=True)
@@ -106,12 +118,9 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
     Notes
     -----
     The estimates assume that which points of a class are mislabeled has nothing to do with the features, and that the
-    points with the largest scores are truly positive and those with the smallest truly negative, but for one in
-    twenty. They are given only if the share of the labels is seen to be steady at both ends of the ranking, over at
-    least twenty different scores. This is
-    necessary but not sufficient: in data where even the surest points of a class are a mixture of both classes, the
-    mixture is counted as noise. Then ``pi_high`` may be too small and ``pi_prime_low`` too large. ``pi_low`` and
-    ``pi_prime_high`` hardly depend on this assumption.
+    points with the most extreme scores are of one class, but for one in twenty. In data where even the surest points
+    are a mixture of both classes, the mixture is counted as noise: then ``pi_high`` may be too small and
+    ``pi_prime_low`` too large. ``pi_low`` and ``pi_prime_high`` hardly depend on this assumption.
 
     Examples
     --------
@@ -129,14 +138,8 @@ def estimate_noise(scores: Any, y: Any, level: float = 0.95, *, weight: Any = No
 
 
 def noise_of(pos: Sample, neg: Sample, level: float = 0.95) -> Noise:
-    """Return what ``estimate_noise`` does, for two samples that are checked.
-
-    Examples
-    --------
-    >>> noise_of(*two_samples(range(100), [0] * 30 + [1] * 70, None)).pi_low > 0.8
-    True
-    """
-    top, bottom = tails(pos, neg, at_top=True), tails(neg, pos, at_top=False)
+    """Return what ``estimate_noise`` does, for two samples that are checked."""
+    top, bottom = _tails(pos, neg, at_top=True), _tails(neg, pos, at_top=False)
     a, a_most = _ratio(top, pos.size / neg.size, level)
     b, b_most = _ratio(bottom, neg.size / pos.size, level)
     difference = max(0.0, 2 * clean_auc_of(pos, neg, 1.0, 0.0, level).low - 1, _difference(a_most, b_most))
@@ -160,7 +163,7 @@ class _Ratio(NamedTuple):
     high: float
 
 
-def _ratio(found: list[Tail], odds: float, level: float) -> tuple[_Ratio | None, float]:
+def _ratio(found: list[_Tail], odds: float, level: float) -> tuple[_Ratio | None, float]:
     """Return the ratio of the other label to the own one, or None without a plateau, and an upper bound of it.
 
     There are ``odds`` times as many labels of the own kind as of the other one.
@@ -191,7 +194,7 @@ def _difference(a: float, b: float) -> float:
     return (1 - a) * (1 - b) / (1 - a * b) if a * b < 1 else 0.0
 
 
-def _reason(found: list[Tail], end: str) -> str:
+def _reason(found: list[_Tail], end: str) -> str:
     """Return why the ratio at one end of the ranking cannot be told."""
     if not found:
         return f"there are too few points or different scores to look at the {end} ones alone"
@@ -199,3 +202,67 @@ def _reason(found: list[Tail], end: str) -> str:
         most = max(tail.different for tail in found)
         return f"too few different scores are among the {end} ones ({most}) to see how the labels change with them"
     return f"the share of the labels is not seen to be steady among the {end} scores"
+
+
+class _Tail(NamedTuple):
+    """A tail of a class, and the share of the other label in it as a straight line over the ranks of its points."""
+
+    points: float  # effective numbers, if weighted
+    other: float  # of these, with the other label
+    slope: float  # the rise of the share of the other label from the sure end of the tail to its inner end
+    error: float  # of the slope: its standard error
+    outside: float  # the rise over an equally long part of the ranking, on average outside the tail
+    at_end: float  # how many points the value of the line at the sure end is worth: a quarter of all without ties
+    different: int  # scores
+
+    @property
+    def other_share(self) -> float:
+        """The share of the points that carry the other label."""
+        return self.other / self.points
+
+    @property
+    def has_few_scores(self) -> bool:
+        """Whether there are too few different scores to see how the share of the other label changes with them."""
+        return self.different < _DIFFERENT
+
+    @property
+    def is_plateau(self) -> bool:
+        """Whether the share of the other label is seen to be steady: it changes little, and rises less than outside."""
+        steady = abs(self.slope) < _STEADY * self.error
+        return not self.has_few_scores and steady and self.slope + _SURE * self.error < _FLAT * self.outside
+
+
+def _tails(own: Sample, other: Sample, at_top: bool) -> list[_Tail]:
+    """Return the tails of the class ``own``, the longest first; the top holds the largest scores."""
+    scores, place = np.unique(np.concatenate([own.scores, other.scores]), return_inverse=True)
+    if at_top:
+        place = len(scores) - 1 - place
+    counts = []
+    for sample, of in ((own, place[: len(own.scores)]), (other, place[len(own.scores) :])):
+        weight = np.bincount(of, sample.weight, len(scores))
+        counts.append(weight * (sample.size / weight.sum()))
+    of_own, of_other = counts
+    found = []
+    for share in _SHARES:
+        end = 1 + int(np.searchsorted(np.cumsum(of_own), share * own.size * (1 - 1e-12)))
+        points = of_own[:end] + of_other[:end]
+        total, wrong = float(points.sum()), float(of_other[:end].sum())
+        left = own.size + other.size - total
+        if total < _LEAST or left < 1e-9 * total:
+            continue
+        position = (np.cumsum(points) - points / 2) / total  # from 0 at the sure end to 1; ties share one
+        spread = float(points @ (position - 0.5) ** 2)
+        rest = (other.size - wrong) / left
+        variance = (wrong + 0.5) * (total - wrong + 0.5) / (total + 1) ** 2
+        found.append(
+            _Tail(
+                total,
+                wrong,
+                slope=float(of_other[:end] @ (position - 0.5)) / spread if spread > 0 else 0.0,
+                error=math.sqrt(variance / spread) if spread > 0 else math.inf,
+                outside=2 * (rest - wrong / total) * total / (own.size + other.size),
+                at_end=1 / (1 / total + 0.25 / spread) if spread > 0 else 0.0,
+                different=int(np.count_nonzero(points)),
+            )
+        )
+    return found

@@ -14,12 +14,12 @@ chance, and the curve already knows.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from symloss.audit.curve import FlipPairs, binned, expit, middle, most_likely
 from symloss.checking import is_larger
 from symloss.corruption import Contamination, check_contamination, to_flip_rates
 from symloss.metrics.samples import Sample, two_samples
@@ -29,7 +29,11 @@ _RATES = (0.002, 0.03, 0.06, 0.1, 0.15, 0.2, 0.26, 0.32, 0.38, 0.44, 0.5, 0.6, 0
 _MOST_RATES = 0.9  # their sum: at 1 the labels would say nothing
 _WIDTH = 0.2  # of the prior: how far two rates may lie apart before their weight is divided by e
 _BALANCE = 10.0  # of the prior: its weight is (4 p (1 - p)) to this power, where p is the share of clean positives
-_FARTHEST = 1e300  # finite, so that 0 times it is 0
+_BINS = 256  # of scores: so the time does not grow with the number of points
+_STEPS = 30  # of Newton's method: half of them are enough for almost all pairs
+_FAR = 30.0  # in medians of the distance to the middle: an outlier must not decide
+_FARTHEST = 1e6  # finite, so that 0 times it is 0
+_PENALTY = 1e-4  # so small that it matters only if a threshold separates the labels
 
 
 def label_quality(
@@ -80,64 +84,122 @@ def label_quality(
 
 
 def quality_of(pos: Sample, neg: Sample, given: Contamination | None) -> tuple[Array, Array]:
-    """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked.
-
-    Examples
-    --------
-    >>> pos, neg = two_samples([-3, -2, 2, 3, -1, 1], [0, 0, 1, 1, 0, 0], None)
-    >>> good, bad = quality_of(pos, neg, Contamination(pi=1.0, pi_prime=0.2))
-    >>> good, bool(bad.argmin() == 3)
-    (array([1., 1.]), True)
-    """
-    pos, neg = _finite(pos, neg)
-    center, unit = middle(np.concatenate([pos.scores, neg.scores]), np.concatenate([pos.weight, neg.weight]))
-    with np.errstate(over="ignore"):
-        of_pos, of_neg = (np.clip((x.scores / 4 - center / 4) / unit * 4, -_FARTHEST, _FARTHEST) for x in (pos, neg))
-    bins = binned(of_pos, pos.weight, of_neg, neg.weight)
+    """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked."""
+    center, unit = _middle(np.concatenate([pos.scores, neg.scores]), np.concatenate([pos.weight, neg.weight]))
+    of_pos, of_neg = (np.clip((x.scores - center) / unit, -_FARTHEST, _FARTHEST) for x in (pos, neg))
+    bins = _binned(of_pos, pos.weight, of_neg, neg.weight)
+    share = float(bins.positive.sum())
     if given is not None:
-        share = float(bins.positive.sum())
         flips = to_flip_rates(given, share * given.pi + (1 - share) * given.pi_prime)
-        rates = FlipPairs(np.array([flips.positive]), np.array([flips.negative]))
-        slope, intercept, _ = most_likely(bins, rates)
+        rates = _FlipPairs(np.array([flips.positive]), np.array([flips.negative]))
+        slope, intercept, _ = _most_likely(bins, rates)
         return _right(of_pos, of_neg, slope, intercept, rates, np.ones(1))
-    pairs = np.array([(e, f) for e in _RATES for f in _RATES if e + f <= _MOST_RATES])
-    rates = FlipPairs(pairs[:, 0], pairs[:, 1])
-    slope, intercept, likelihood = most_likely(bins, rates)
-    evidence = likelihood + _log_prior(rates, float(bins.positive.sum()))
+    rates = _FlipPairs(*np.array([(e, f) for e in _RATES for f in _RATES if e + f <= _MOST_RATES]).T)
+    slope, intercept, likelihood = _most_likely(bins, rates)
+    evidence = likelihood + _log_prior(rates, share)
     weight = np.exp(evidence - evidence.max())
     mean = (rates.positive + rates.negative) / 2
-    return _right(of_pos, of_neg, slope, intercept, FlipPairs(mean, mean), weight / weight.sum())
+    return _right(of_pos, of_neg, slope, intercept, _FlipPairs(mean, mean), weight / weight.sum())
 
 
-def _finite(pos: Sample, neg: Sample) -> tuple[Sample, Sample]:
-    """Return the samples with finite scores: infinite ones lie beyond all others, by half of their range."""
-    scores = np.concatenate([pos.scores, neg.scores])
-    finite = scores[np.isfinite(scores)]
-    if len(finite) == len(scores):
-        return pos, neg
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    beyond = (high / 2 - low / 2) or 1.0
-    most = np.finfo(np.float64).max
-    ends = max(low / 2 - beyond / 2, -most / 2) * 2, min(high / 2 + beyond / 2, most / 2) * 2
-    of_pos, of_neg = (sample._replace(scores=np.clip(sample.scores, *ends)) for sample in (pos, neg))
-    return of_pos, of_neg
+class _FlipPairs(NamedTuple):
+    """Pairs of rates: how often the labels of clean positives and of clean negatives are flipped."""
+
+    positive: Array
+    negative: Array
 
 
-def _log_prior(rates: FlipPairs, share: float) -> Array:
-    """Return how likely pairs of rates are before the scores are seen, if a share of the labels is positive.
+class _Bins(NamedTuple):
+    """Scores in bins: their places, the shares of positives and of negatives in each, and Kish's effective size."""
 
-    Examples
-    --------
-    >>> both = FlipPairs(np.array([0.2, 0.0]), np.array([0.2, 0.4]))  # the second one from 17 percent of positives
-    >>> _log_prior(both, share=0.5).round(2)
-    array([ 0.  , -7.88])
+    places: Array
+    positive: Array
+    negative: Array
+    size: float
+
+
+def _middle(scores: Array, weight: Array) -> tuple[float, float]:
+    """Return the median of the finite scores, and the median of the distances to it, or another length if that is 0."""
+    finite = np.isfinite(scores)
+    if not finite.any():
+        return 0.0, 1.0
+    center = _median(scores[finite], weight[finite])
+    distance = np.abs(scores[finite] - center)
+    return center, _median(distance, weight[finite]) or float(distance.max()) or 1.0
+
+
+def _median(values: Array, weight: Array) -> float:
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    return float(values[order][np.searchsorted(below, below[-1] / 2)])
+
+
+def _binned(of_pos: Array, pos_weight: Array, of_neg: Array, neg_weight: Array) -> _Bins:
+    """Return the scores in bins of about the same weight; equal scores are in the same bin."""
+    scores, weight = np.concatenate([of_pos, of_neg]), np.concatenate([pos_weight, neg_weight])
+    weight = weight / weight.sum()
+    distinct, place = np.unique(np.clip(scores, -_FAR, _FAR), return_inverse=True)
+    at = np.bincount(place, weight)
+    middle = np.cumsum(at) - at / 2
+    of_distinct = np.minimum((_BINS * middle).astype(np.intp), _BINS - 1)
+    of_point = of_distinct[place]
+    labels = (slice(len(of_pos)), slice(len(of_pos), None))
+    positive, negative = (np.bincount(of_point[label], weight[label], _BINS).astype(np.float64) for label in labels)
+    used = positive + negative > 0
+    places = np.bincount(of_distinct, at * distinct, _BINS)[used] / (positive + negative)[used]
+    return _Bins(places, positive[used], negative[used], float(1 / (weight @ weight)))
+
+
+def _most_likely(bins: _Bins, rates: _FlipPairs) -> tuple[Array, Array, Array]:
+    """Return for each pair of rates the most likely slope and intercept, and their log likelihood.
+
+    Newton's method with Levenberg's damping, for all pairs at once; where the loss is not convex, Fisher's scoring.
     """
+    positive, negative = bins.positive, bins.negative
+    e_pos, e_neg = rates.positive[:, None], rates.negative[:, None]
+    kept = 1 - e_pos - e_neg
+    tiny = 1e-12  # of a probability: rates may be 0
+
+    def loss(slope: Array, intercept: Array) -> tuple[Array, Array, Array]:
+        clean = expit(slope * bins.places + intercept)
+        labeled = np.clip(e_neg + kept * clean, tiny, 1 - tiny)
+        value = -(np.log(labeled) @ positive + np.log1p(-labeled) @ negative) + _PENALTY * slope[:, 0] ** 2
+        return value, clean, labeled
+
+    share = np.clip((positive.sum() - e_neg) / kept, 0.01, 0.99)
+    slope, intercept, damping = np.ones_like(kept), np.log(share / (1 - share)), np.full(len(kept), 1e-3)
+    value, clean, labeled = loss(slope, intercept)
+    for _ in range(_STEPS):
+        change = kept * clean * (1 - clean)
+        pull = (positive / labeled - negative / (1 - labeled)) * change
+        seen = (positive / labeled**2 + negative / (1 - labeled) ** 2) * change**2 - pull * (1 - 2 * clean)
+        expected = (positive + negative) * change**2 / (labeled * (1 - labeled))
+        newton, fisher = (np.stack([x @ bins.places**2, x @ bins.places, x.sum(axis=1)]) for x in (seen, expected))
+        convex = (newton[0] > 0) & (newton[0] * newton[2] > newton[1] ** 2)
+        first, cross, last = np.where(convex, newton, fisher)
+        first, last = (first + 2 * _PENALTY) * (1 + damping) + tiny, last * (1 + damping) + tiny
+        down = pull @ bins.places - 2 * _PENALTY * slope[:, 0], pull.sum(axis=1)
+        step = np.column_stack([last * down[0] - cross * down[1], first * down[1] - cross * down[0]])
+        step /= np.maximum(first * last - cross**2, tiny**2)[:, None]
+        new = np.maximum(slope + step[:, :1], 0.0), np.clip(intercept + step[:, 1:], -_FAR, _FAR)
+        new_value, new_clean, new_labeled = loss(*new)
+        better = new_value < value
+        damping = np.where(better, damping / 10, np.minimum(damping * 10, 1e6))
+        moved = better[:, None]
+        slope, intercept = np.where(moved, new[0], slope), np.where(moved, new[1], intercept)
+        clean, labeled = np.where(moved, new_clean, clean), np.where(moved, new_labeled, labeled)
+        value = np.where(better, new_value, value)
+    return slope[:, 0], intercept[:, 0], -value * bins.size
+
+
+def _log_prior(rates: _FlipPairs, share: float) -> Array:
+    """Return how likely pairs of rates are before the scores are seen, if a share of the labels is positive."""
     clean = np.clip((share - rates.negative) / (1 - rates.positive - rates.negative), 0.01, 0.99)
     return _BALANCE * np.log(4 * clean * (1 - clean)) - np.abs(rates.positive - rates.negative) / _WIDTH
 
 
 def _right(
-    of_pos: Array, of_neg: Array, slope: Array, intercept: Array, rates: FlipPairs, weight: Array
+    of_pos: Array, of_neg: Array, slope: Array, intercept: Array, rates: _FlipPairs, weight: Array
 ) -> tuple[Array, Array]:
     """Return the mean probability that a positive label is right, and that a negative one is."""
     quality_pos, quality_neg = np.zeros(len(of_pos)), np.zeros(len(of_neg))

@@ -1,15 +1,15 @@
-"""The ``symloss`` application: its help, its version, and how it reports errors in one line."""
+"""The ``symloss`` application: its help, its version, how it reports errors in one line, and how it prints."""
 
 from __future__ import annotations
 
 import io
 import signal
 import sys
-import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,38 +17,14 @@ from typer.core import TyperGroup
 from symloss import __version__
 from symloss.naming import as_options
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from symloss.paper.runner import Outcome
+    from symloss.paper.runner import Progress as OfCell
+
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
-
 _LONGEST = 2000  # characters of an error
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that open files are closed and no worker outlives the command."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set a handler
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _one_line_warnings() -> Iterator[None]:
-    """Show warnings that are meant for users in one line each, without the place in the code."""
-    with warnings.catch_warnings():
-        show = warnings.showwarning
-
-        def in_one_line(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, UserWarning):
-                print("symloss: warning:", " ".join(str(message).split()), file=sys.stderr)
-            else:
-                show(message, category, *place, **more)
-
-        warnings.showwarning = in_one_line
-        yield
 
 
 class _OneLineErrors(TyperGroup):
@@ -59,7 +35,7 @@ class _OneLineErrors(TyperGroup):
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # some terminals cannot print η and ✓
         try:
-            with _terminable(), _one_line_warnings(), as_options():
+            with _one_line_warnings(), as_options():
                 code = super().main(*args, **kwargs)
         except _UsageError as error:
             self._fail(error.format_message())  # type: ignore[attr-defined]
@@ -77,6 +53,27 @@ class _OneLineErrors(TyperGroup):
         sys.exit(2)
 
 
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """Show warnings that are meant for users in one line each, without the place in the code."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def in_one_line(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, UserWarning):
+                warn(message)
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = in_one_line
+        yield
+
+
+def warn(message: object) -> None:
+    """Print a warning on standard error, in one line."""
+    print("symloss: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+
 app = typer.Typer(
     cls=_OneLineErrors,
     add_completion=False,
@@ -84,9 +81,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
 )
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table, for programs.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -98,3 +92,116 @@ def main(
         print(__version__)
     elif context.invoked_subcommand is None:
         print(context.get_help())
+
+
+def shield_workers() -> None:
+    """Start joblib's tracker of resources now: it lets Ctrl-C through again, which workers would answer at length."""
+    if hasattr(signal, "pthread_sigmask"):
+        from joblib.externals.loky.backend import resource_tracker
+
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def new_console() -> Any:
+    """Return a console for what standard output is now."""
+    from rich.console import Console
+
+    return Console()
+
+
+def plain_table(*columns: str) -> Table:
+    """Return an empty table with these columns."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+@contextmanager
+def _bars(**options: Any) -> Iterator[Any]:
+    """Show bars of progress with the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), **options) as bars:
+        yield bars
+
+
+@contextmanager
+def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Show what is being fitted and the time left: as a bar in a terminal, else in lines, one every few seconds."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_interactive:
+        yield ProgressLines()
+        return
+    # What is printed meanwhile goes above the bar, unless it goes somewhere else.
+    with _bars(console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bars:
+        task = bars.add_task("fitting candidates", total=None)
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage != bars.tasks[0].description:  # the time left is that of this stage
+                bars.reset(task, description=stage, total=total)
+            bars.update(task, completed=done, total=total)
+
+        yield show
+
+
+class ProgressLines:
+    """Prints whole lines on how many fits of a stage are done, and how long the others may take, on standard error.
+
+    Parameters
+    ----------
+    seconds : float
+        At most one line is printed in so many seconds, but for the first one.
+    clock : callable
+        Returns the time in seconds.
+    """
+
+    def __init__(self, seconds: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock, self._stage = seconds, clock, ""
+        self._start = self._last = clock()
+        self._printed = -seconds
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Print a line, unless one was printed just before."""
+        now = self._clock()
+        if stage != self._stage:
+            self._stage, self._start = stage, self._last  # it began when the stage before it ended
+        self._last = now
+        if now - self._printed >= self._seconds:
+            self._printed = now
+            seconds = (now - self._start) * (total - done) / done
+            left = f", about {seconds:.0f} s left in this step" if done < total else ""
+            print(f"{stage}: {done} of {total}{left}", file=sys.stderr, flush=True)
+
+
+def follow(start: Callable[[OfCell], Iterable[Outcome]], total: int) -> int:
+    """Print outcomes as they come, with progress bars of cells and epochs on a terminal; return how many failed.
+
+    ``start`` is given a function to call with the number of epochs that a cell has done, and returns the outcomes.
+    """
+    from rich.console import Console
+
+    console, failed = Console(stderr=True), 0
+    with _bars(console=console, disable=not console.is_terminal) as bars:
+        task, within = bars.add_task("cells", total=total), bars.add_task("epochs of this cell", visible=False)
+        for outcome in start(lambda done, of: bars.update(within, completed=done, total=of, visible=done < of)):
+            failed += outcome.error is not None
+            text, style = " ".join(str(outcome).split()), "red" if outcome.error else None
+            bars.console.print(text, style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
+            bars.advance(task)
+    return failed

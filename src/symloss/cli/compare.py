@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.terminal import new_console, warn_of_damage
+from symloss.cli.application import new_console, warn
 
 if TYPE_CHECKING:
     from symloss.paper.compare import Cell
@@ -117,7 +117,8 @@ def read_and_warn(folder: Path) -> Results:
     from symloss.paper.results import read_results
 
     found = read_results(folder)
-    warn_of_damage(found.damaged)
+    for damaged in found.damaged:
+        warn(damaged)
     return found
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symloss.cli.application import Json
-from symloss.cli.terminal import new_console, plain_table
+from symloss.cli.application import new_console, plain_table
+from symloss.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.application import Json
-from symloss.cli.arguments import code_of, find_loss
-from symloss.cli.terminal import new_console, plain_table
+from symloss.cli.application import new_console, plain_table
+from symloss.cli.options import Json, code_of, find_loss
 
 if TYPE_CHECKING:
     from rich.table import Table

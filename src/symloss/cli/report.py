@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from symloss.cli.arguments import code_of, find_loss, listed, modules_of
-from symloss.cli.terminal import warn_of_damage
+from symloss.cli.application import warn
+from symloss.cli.options import code_of, find_loss, listed, modules_of
 
 
 def report(
@@ -22,7 +22,8 @@ def report(
     from symloss.report import write_report
 
     for run in write_report(results, out):
-        warn_of_damage(run.damaged)
+        for damaged in run.damaged:
+            warn(damaged)
     print(f"wrote {out}")
 
 

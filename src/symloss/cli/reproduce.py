@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.arguments import check_device, find_loss, listed, noise_rate, risk_names
+from symloss.cli.application import follow, new_console
 from symloss.cli.compare import read_and_warn
-from symloss.cli.terminal import follow, new_console
+from symloss.cli.options import check_device, find_loss, listed, noise_rate, risk_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from torch import Tensor
@@ -95,7 +96,9 @@ def get_loss(loss: LossLike, **parameters: Any) -> Loss:
     """
     if isinstance(loss, str):
         if loss not in _BUILT_IN:
-            raise ValueError(f"unknown loss {loss!r}; known losses: {', '.join(_BUILT_IN)}")
+            near = get_close_matches(loss, _BUILT_IN, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known losses: {', '.join(_BUILT_IN)}"
+            raise ValueError(f"unknown loss {loss!r}; {hint}")
         if not parameters:
             return _DEFAULTS[loss]
         loss = _BUILT_IN[loss]

@@ -3,9 +3,7 @@
 from symloss.columns import Column as Column
 from symloss.columns import Encoded as Encoded
 from symloss.columns import Encoding as Encoding
-from symloss.tabular.fitting import Fitted as Fitted
-from symloss.tabular.fitting import fit_table as fit_table
-from symloss.tabular.in_python import fit
+from symloss.tabular.fitting import fit
 from symloss.tabular.model import Predicted, TableModel, load
 from symloss.tabular.reading import read_table as read_table
 from symloss.tabular.writing import write_table as write_table

@@ -1,9 +1,10 @@
-"""Fit a CV estimator to a table, and describe what was done with its columns."""
+"""Fit a CV estimator to a table as it is, and say what was done with its labels and columns."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,76 +13,59 @@ from symloss.columns import Encoding, as_text
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.metrics import clean_auc
 from symloss.naming import named, place
-from symloss.tabular.cautions import MARK, cautions
-from symloss.tabular.differences import Profile
+from symloss.tabular.checks import WARNING, Profile, check_table
+from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import read_labels
-from symloss.tabular.model import TableModel
-from symloss.tabular.reading import check_columns
+from symloss.tabular.model import Rows, TableModel
+from symloss.tabular.reading import Read, check_columns, labeled_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 Array = NDArray[np.float64]
-Progress = Callable[[str, int, int], None]
-Tell = Callable[[str], None]
 ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
 
 
-class Fitted(NamedTuple):
-    """A model, the labels, weights and rows of the table that it was fitted to, and notes that say what was done.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0] * 5, "y": ["no", "no", "yes", "yes"] * 5})
-    >>> Fitted(None, frame["y"] == "yes", np.ones(20), ["20 rows"], np.arange(20)).notes
-    ['20 rows']
-    """
-
-    model: Any
-    positive: NDArray[np.bool_]
-    weight: Array
-    notes: list[str]
-    rows: NDArray[np.intp]  # their places in the table
-    unlabeled: bool = False  # whether the rows that are not labeled positive have no label
-
-
-def fit_table(
-    frame: DataFrame,
+def fit(
+    data: Any,
     label: str,
     *,
     risk: str = "auc",
-    positive: str | None = None,
+    positive: Any = None,
     unlabeled: str | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     weight: str | None = None,
     pi: float | None = None,
     pi_prime: float | None = None,
     candidates: Any = None,
     max_categories: int = 50,
     time_limit: float | None = None,
-    seed: int = 0,
-    jobs: int | None = 1,
-    progress: Progress | None = None,
-    tell: Tell | None = None,
-    notes: Sequence[str] = (),
+    random_state: int = 0,
+    n_jobs: int | None = 1,
+    progress: Callable[[str, int, int], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    sep: str | None = None,
     decimal: str | None = None,
-) -> Fitted:
-    """Fit ``AUCClassifierCV`` or ``BERClassifierCV`` to a table.
+    encoding: str | None = None,
+    sheet: str | int | None = None,
+) -> TableModel:
+    """Fit a model to a table as it is, with labels that may be corrupted: what ``symloss fit`` does and saves.
 
     Parameters
     ----------
-    frame : DataFrame
-        Its columns become features as ``Encoding`` says.
+    data : pandas or polars DataFrame, str or Path
+        The table, or the path of a file that ``symloss fit`` reads; ``notes`` of the model say what was done with each
+        column. From a CSV file, labels are read as text.
     label : str
-        The column of labels, of two distinct values. Rows without a label are left out.
+        The column of labels, of two distinct values.
     risk : {"auc", "ber"}
         The risk to minimize: ``"auc"`` ranks rows well, ``"ber"`` classifies them well.
-    positive : str, optional
+    positive : optional
         The positive label; by default the larger of the two.
     unlabeled : {"positive-unlabeled"}, optional
         Take the rows without a label as unlabeled data instead, if all others have the same label, the positive one.
-    drop : sequence of str
+        By default they are left out.
+    drop : str or sequence of str
         Columns that are not used as features.
     weight : str, optional
         A column of weights; a row of weight k counts as k repetitions.
@@ -93,78 +77,95 @@ def fit_table(
     max_categories : int
         The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
     time_limit : float, optional
-        After how many seconds no more candidates are scored.
-    seed, jobs
-        ``random_state`` and ``n_jobs`` of the estimator.
+        After how many seconds no more candidates are scored, as in ``AUCClassifierCV``.
+    random_state, n_jobs
+        The seed of all random numbers, and how many fits run at a time.
     progress : callable, optional
-        Called as ``progress(stage, done, total)`` whenever a candidate has been fitted: ``stage`` says what is being
-        done, and ``done`` of ``total`` fits of this stage have ended.
+        Called as ``progress(stage, done, total)`` whenever a candidate has been fitted.
     tell : callable, optional
-        Called with each note on the labels and columns, and with each warning, before anything is fitted.
-    notes : sequence of str
-        What was done before, such as when the table was read; it stands in the model, too.
-    decimal : {".", ","}, optional
-        The sign before decimals in the file of the table; it stands in the model, for files to predict.
+        Called with each note on the table before anything is fitted. By default, what a colleague would point out,
+        such as a column that copies the label, is a warning of Python.
+    sep, decimal, encoding, sheet : optional
+        How a file is written, where that is not found: what separates values, ``"."`` or ``","`` before decimals,
+        the encoding of text, and the sheet of an Excel file by its name or number.
+
+    Returns
+    -------
+    TableModel
+        The model, with ``predict``, ``score``, ``notes`` and ``save``.
 
     Examples
     --------
-    >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
-    >>> fitted.model.predict(pd.DataFrame({"x": [0.0, 39.0]})).labels
+    >>> import numpy as np, pandas as pd, symloss as sl
+    >>> generator = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"age": generator.uniform(18, 80, 200), "plan": generator.choice(["a", "b"], 200)})
+    >>> frame["churn"] = np.where((frame["age"] > 50) ^ (generator.random(200) < 0.2), "yes", "no")
+    >>> model = fit(frame, label="churn", candidates=[("linear", sl.AUCClassifier())])
+    >>> model.predict(pd.DataFrame({"plan": ["a", "b"], "age": [20, 75]})).labels
     ['no', 'yes']
-    >>> fitted.notes[0]
-    "label y: 'yes' is positive (20 rows), the larger label; 'no' is negative (20 rows)"
+    >>> print(model.notes[1])
+    200 rows, 2 columns as 3 features
     """
     _check_options(risk, pi, pi_prime, time_limit)
-    check_columns([label], frame, "the label")
-    check_columns(drop, frame, "to drop")
-    check_columns([weight] if weight else [], frame, "the weight")
-    if label in drop or (weight and weight in (label, *drop)):
+    options = ReadOptions(sep, decimal, encoding, sheet)
+    frame, read_notes, found = data if isinstance(data, Read) else labeled_table(data, label, options=options)
+    dropped = [drop] if isinstance(drop, str) else list(drop)
+    for names, what in (([label], "the label"), (dropped, "to drop"), ([weight] if weight else [], "the weight")):
+        check_columns(names, frame, what)
+    if label in dropped or (weight and weight in (label, *dropped)):
         raise ValueError("the label, the weight and the columns to drop must be different columns")
-    columns, (labels, is_positive, rows, label_notes) = frame.columns, read_labels(frame[label], positive, unlabeled)
-    frame = frame.iloc[rows]
+
+    chosen = None if positive is None else as_text(positive)
+    labels, is_positive, numbers, label_notes = read_labels(frame[label], chosen, unlabeled)
+    columns, frame = frame.columns, frame.iloc[numbers]
     weights = _weights(frame[weight]) if weight else np.ones(len(frame))
-    features = frame.drop(columns=[label, *drop, *([weight] if weight else [])])
     used = weights > 0  # a row of weight 0 counts as no row
-    if not (used[is_positive].any() and used[~is_positive].any()):
-        raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
-    _check_two_rows(label, labels, is_positive[used])
-    encoding = Encoding.fit(features[used], max_categories, rows=weights.sum())
-    values = encoding.transform(features).values
-    warnings = cautions(features[used], encoding, values[used], is_positive[used], weights[used])
-    of_table = [
-        _label_note(label, labels, is_positive, positive or unlabeled),
+    _check_rows_of_both(label, labels, is_positive[used], weight if weight and not used.all() else None)
+    features = frame.drop(columns=[label, *dropped, *([weight] if weight else [])])
+    encoder = Encoding.fit(features[used], max_categories, rows=weights.sum())
+    values = encoder.transform(features).values
+
+    warned = check_table(features[used], encoder, values[used], is_positive[used], weights[used])
+    notes = [
+        _label_note(label, labels, is_positive, "" if chosen or unlabeled else ", the larger label"),
         *label_notes,
-        *_notes(features, encoding),
-        *(MARK + warning for warning in warnings),
+        *_column_notes(features, encoder),
+        *(WARNING + sentence for sentence in warned),
     ]
-    if tell is not None:
-        for note in of_table:
+    for note in notes:
+        if tell is not None:
             tell(note)
-    notes = [*notes, *of_table]
-    callback = None if progress is None else lambda stage, done, total, _: progress(stage, done, total)
+        elif note.startswith(WARNING):
+            warnings.warn(note.removeprefix(WARNING), stacklevel=2)
+
     estimator = ESTIMATORS[risk](
         candidates,
         pi=pi,
         pi_prime=pi_prime,
         time_limit=time_limit,
-        random_state=seed,
-        n_jobs=jobs,
-        callback=callback,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        callback=None if progress is None else lambda stage, done, total, _: progress(stage, done, total),
     )
-    _fit(estimator, encoding, values, is_positive, weights if weight else None)
+    table = _named_columns(values, encoder)
+    estimator.fit(table, is_positive.astype(np.int64), sample_weight=weights if weight else None)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
-    profile = Profile.of(columns, encoding, values[used])
-    model = TableModel(estimator, encoding, label, labels, tuple(notes), profile, decimal)
-    return Fitted(model, is_positive, weights, notes, rows, unlabeled is not None)
+    return TableModel(
+        estimator,
+        encoder,
+        label,
+        labels,
+        (*read_notes, *notes),
+        Profile.of(columns, encoder, values[used]),
+        found.decimal,
+        Rows(numbers, is_positive, weights, unlabeled is not None),
+    )
 
 
-def _fit(estimator: Any, encoding: Encoding, values: Array, positive: NDArray[np.bool_], weight: Any) -> None:
+def _named_columns(values: Array, encoder: Encoding) -> DataFrame:
     import pandas as pd
 
-    features = pd.DataFrame(values, columns=encoding.features)
-    estimator.fit(features, positive.astype(np.int64), sample_weight=weight)
+    return pd.DataFrame(values, columns=encoder.features)
 
 
 def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_limit: float | None) -> None:
@@ -178,8 +179,13 @@ def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_lim
         clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
 
 
-def _check_two_rows(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_]) -> None:
+def _check_rows_of_both(
+    label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], weight: str | None
+) -> None:
+    """Raise ValueError unless there are two rows of either label; ``weight`` is a column that leaves out some rows."""
     for value, count in zip(labels, (int((~is_positive).sum()), int(is_positive.sum())), strict=True):
+        if count == 0 and weight:
+            raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
         if count < 2:
             raise ValueError(
                 f"column {label!r}, the label: only one row is labeled {as_text(value)!r}; two are needed, one to "
@@ -200,38 +206,33 @@ def _weights(series: Series) -> Array:
     return weights
 
 
-def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], chosen: str | None) -> str:
-    count, larger = int(is_positive.sum()), "" if chosen is not None else ", the larger label"
+def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], why: str) -> str:
+    negative, positive = map(as_text, labels)
+    count = int(is_positive.sum())
     return (
-        f"label {label}: {as_text(labels[1])!r} is positive ({count} rows){larger}; "
-        f"{as_text(labels[0])!r} is negative ({len(is_positive) - count} rows)"
+        f"label {label}: {positive!r} is positive ({count} rows){why}; "
+        f"{negative!r} is negative ({len(is_positive) - count} rows)"
     )
 
 
-def _spaces(frame: DataFrame, encoding: Encoding) -> Iterator[str]:
-    """Yield notes on texts with spaces around them, which do not count."""
-    for name in [column.name for column in encoding.columns if not column.is_measured]:
+def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
+    """Yield sentences that say what is done with the columns."""
+    yield f"{len(frame)} rows, {len(encoder.columns)} columns as {len(encoder.features)} features"
+    if encoder.categorical:
+        counts = (f"{name} ({count} categories)" for name, count in encoder.categorical.items())
+        yield f"one-hot encoded: {', '.join(counts)}"
+    for column in encoder.columns:
+        if column.form is not None:
+            yield f"{column.name}: {column.form.decision}"
+    for name in [column.name for column in encoder.columns if not column.is_measured]:
         texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
         spaced = [text for text in texts if text != text.strip()]
         if spaced:
             rows = int(frame[name].isin(spaced).sum())
             yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
-
-
-def _notes(frame: DataFrame, encoding: Encoding) -> list[str]:
-    """Return notes that say what is done with the columns."""
-    notes = [f"{len(frame)} rows, {len(encoding.columns)} columns as {len(encoding.features)} features"]
-    if encoding.categorical:
-        counts = (f"{name} ({count} categories)" for name, count in encoding.categorical.items())
-        notes.append(f"one-hot encoded: {', '.join(counts)}")
-    written = [f"{column.name}: {column.form.decision}" for column in encoding.columns if column.form is not None]
-    notes += written
-    notes += _spaces(frame, encoding)
-    if encoding.dropped:
-        notes.append("dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoding.dropped.items()))
-    numbers = [column.name for column in encoding.columns if column.is_measured]
-    missing = {name: int(count) for name in numbers if (count := frame[name].isna().sum())}
+    if encoder.dropped:
+        yield "dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoder.dropped.items())
+    numbers = [column.name for column in encoder.columns if column.is_measured]
+    missing = [f"{name} ({count} rows)" for name in numbers if (count := int(frame[name].isna().sum()))]
     if missing:
-        counts = (f"{name} ({count} rows)" for name, count in missing.items())
-        notes.append(f"missing values in {', '.join(counts)}: medians take their place, and models know where they are")
-    return notes
+        yield f"missing values in {', '.join(missing)}: medians take their place, and models know where they are"

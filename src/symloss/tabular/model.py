@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
-from symloss.estimators import AUCClassifier, AUCClassifierCV
+from symloss.estimators import AUCClassifierCV
 from symloss.estimators.calibration import clean_probabilities
 from symloss.estimators.saving import damaged, load_with, save_with
-from symloss.tabular.differences import Differences, Profile
+from symloss.tabular.checks import Differences, Profile
+from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import match_labels
-from symloss.tabular.rates import known_rates
-from symloss.tabular.reading import ReadOptions, check_columns, table_to_predict
+from symloss.tabular.reading import check_columns, table_to_predict
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
     from pandas import DataFrame
     from sklearn.pipeline import Pipeline
     from torch import nn
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from symloss.metrics import Estimate
 
 Array = NDArray[np.float64]
-MODEL, _DOCUMENTS = "model.safetensors", ("labels.csv", "report.html")  # what symloss fit writes into a folder
-BLOCK = 5000  # rows that are scored together: in a block of another size, products may round otherwise
+MODEL = "model.safetensors"
+LABELS, NOISE, PAGE = DOCUMENTS = "labels.csv", "noise.json", "report.html"  # that symloss fit writes beside it
 
 
 class Predicted(NamedTuple):
@@ -51,7 +50,7 @@ class Predicted(NamedTuple):
         The probability that the label of a row is positive: the clean label or the given one, see ``probability_of``.
     probability_of : {"clean", "given"} or None
         ``"clean"`` if pi and pi' are known or estimated: then it is the probability of the true label. Otherwise it is
-        that of the label that the row would be given, right or wrong. None if the model has no probabilities.
+        that of the label that the row would be given, right or wrong.
     rows : Index or None
         The index of the rows.
     notes : tuple of str
@@ -83,6 +82,15 @@ class Predicted(NamedTuple):
         return pd.DataFrame(columns, index=self.rows)
 
 
+class Rows(NamedTuple):
+    """The rows that a model was fitted to: their numbers in the table, from 0, their labels and weights."""
+
+    numbers: NDArray[np.intp]
+    positive: NDArray[np.bool_]
+    weight: Array
+    unlabeled: bool  # whether the rows that are not labeled positive have no label
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
     """A fitted estimator, the encoding that turns a table into its features, the label's column and its two values.
@@ -101,16 +109,21 @@ class TableModel:
         The negative label and the positive label.
     notes : tuple of str
         What was done with the table that was fitted, in sentences.
-    profile : Profile, optional
+    profile : Profile
         What the table that was fitted looked like, to tell how others differ from it.
     decimal : {".", ","}, optional
         The sign before decimals in the text file that was fitted.
+    rows : Rows, optional
+        The rows that were fitted; they are not saved.
 
     Examples
     --------
     >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0] * 5, "churn": ["no", "no", "yes", "yes"] * 5})
-    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
+    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0] * 15, "churn": ["no", "no", "yes", "yes"] * 15})
+    >>> model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())], tell=print)
+    label churn: 'yes' is positive (30 rows), the larger label; 'no' is negative (30 rows)
+    60 rows, 1 columns as 1 features
+    warning: column 'age' alone tells the label (AUC 1.000 on the labels given): leave it out (drop='age') if it ...
     >>> model
     <TableModel: churn, 'yes' or 'no', from 1 column; AUC on the labels given 1.000, cross-validated>
     >>> model.predict(pd.DataFrame({"age": [25, 55]})).labels
@@ -121,18 +134,18 @@ class TableModel:
     encoding: Encoding
     label: str
     labels: tuple[Any, Any]
-    notes: tuple[str, ...] = ()
-    profile: Profile | None = None
+    notes: tuple[str, ...]
+    profile: Profile
     decimal: str | None = None
+    rows: Rows | None = None
 
     def __repr__(self) -> str:
         """Return what is predicted, from how many columns, and how well."""
         negative, positive = map(as_text, self.labels)
         count = len(self.encoding.columns)
-        score = self.corrupted_score
-        quality = "" if score is None else f"; {self.score_name} on the labels given {score:.3f}, cross-validated"
+        quality = f"{self.score_name} on the labels given {self.corrupted_score:.3f}, cross-validated"
         of = f"{count} column" + "s" * (count != 1)
-        return f"<TableModel: {self.label}, {positive!r} or {negative!r}, from {of}{quality}>"
+        return f"<TableModel: {self.label}, {positive!r} or {negative!r}, from {of}; {quality}>"
 
     @property
     def columns(self) -> list[str]:
@@ -142,13 +155,12 @@ class TableModel:
     @property
     def score_name(self) -> str:
         """What ``score`` and ``corrupted_score`` are: "AUC" or "balanced accuracy"."""
-        return "AUC" if isinstance(self.estimator, (AUCClassifier, AUCClassifierCV)) else "balanced accuracy"
+        return "AUC" if isinstance(self.estimator, AUCClassifierCV) else "balanced accuracy"
 
     @property
-    def corrupted_score(self) -> float | None:
+    def corrupted_score(self) -> float:
         """The cross-validated score on the labels given, which may be corrupted."""
-        found = getattr(self.estimator, "corrupted_score_", None)
-        return None if found is None else float(found)
+        return float(self.estimator.corrupted_score_)
 
     @property
     def clean_score(self) -> Estimate | None:
@@ -158,18 +170,27 @@ class TableModel:
     @property
     def noise(self) -> Noise | None:
         """How noisy the labels are, estimated; None where it cannot be told."""
-        return getattr(self.estimator, "noise_", None)
+        found: Noise | None = self.estimator.noise_
+        return found
 
     @property
     def rates(self) -> Contamination | None:
         """The rates pi and pi' of the labels: those that were given, else those that were estimated, else None."""
-        return known_rates(self.estimator)
+        if self.rates_given:
+            return Contamination(float(self.estimator.pi), float(self.estimator.pi_prime))
+        noise = self.noise
+        if noise is None or noise.pi is None or noise.pi_prime is None:
+            return None
+        return Contamination(noise.pi, noise.pi_prime)
 
     @property
-    def probability_of(self) -> str | None:
-        """Of which label ``predict`` gives a probability: "clean" if the rates are known, "given", or None."""
-        if not hasattr(self.estimator, "calibration_"):  # a single estimator, or saved by a version without it
-            return None
+    def rates_given(self) -> bool:
+        """Whether the rates were given to the fit."""
+        return self.estimator.pi is not None and self.estimator.pi_prime is not None
+
+    @property
+    def probability_of(self) -> str:
+        """Of which label ``predict`` gives a probability: "clean" if the rates are known, else "given"."""
         return "given" if self.rates is None else "clean"
 
     def predict(
@@ -200,11 +221,13 @@ class TableModel:
 
     def predict_frame(self, frame: DataFrame, threshold: float = 0.0) -> Predicted:
         """Return the same for a pandas DataFrame, such as a part of a file, without warnings."""
-        values, unseen = self._encoded(frame)
-        blocks = [self._scores(values[start : start + BLOCK]) for start in range(0, len(values), BLOCK)]
-        scores = np.concatenate([np.empty(0), *blocks])
-        labels = [self.labels[int(score > threshold)] for score in scores]
-        return Predicted(scores, labels, unseen, self._probabilities(scores), self.probability_of, frame.index)
+        features, unseen = self._encoded(frame)
+        scores = np.asarray(self.estimator.decision_function(features)) if len(frame) else np.empty(0)
+        labels = [self.labels[int(above)] for above in scores > threshold]
+        probabilities = self.estimator.calibration_.probabilities(scores)
+        if self.rates is not None:
+            probabilities = clean_probabilities(probabilities, self.estimator.share_labeled_positive_, *self.rates)
+        return Predicted(scores, labels, unseen, probabilities, self.probability_of, frame.index)
 
     def score(self, data: Any) -> float:
         """Return the AUC or the balanced accuracy on a data frame or a file that holds the label's column, too.
@@ -215,7 +238,7 @@ class TableModel:
         frame = table_to_predict(data, self.encoding, options, [self.label]).frame
         check_columns([self.label], frame, "the label")
         given = match_labels(frame[self.label], self.labels)
-        features = self._features(self._encoded(frame.iloc[given.rows]).values)
+        features, _ = self._encoded(frame.iloc[given.rows])
         return float(self.estimator.score(features, given.positive.astype(np.int64)))
 
     def save(self, folder: str | Path) -> list[Path]:
@@ -225,26 +248,21 @@ class TableModel:
         folder that is not empty is refused.
         """
         folder = Path(folder)
-        check_replaceable(folder)
-        table: dict[str, Any] = {
+        check_names(folder, [MODEL, *DOCUMENTS], "a model")
+        table = {
             "label": self.label,
             "labels": list(self.labels),
             "encoding": self.encoding.to_json(),
             "notes": list(self.notes),
+            "profile": self.profile._asdict(),
+            "decimal": self.decimal,
         }
-        if self.profile is not None:
-            table["profile"] = self.profile.to_json()
-        if self.decimal is not None:
-            table["decimal"] = self.decimal
         save_with(self.estimator, folder / MODEL, table)
         return sorted(folder.iterdir())
 
     @classmethod
     def load(cls, folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
-        """Return the model that ``symloss fit`` or ``save`` has written into a folder.
-
-        ``trusted`` are types of candidates that are not symloss's own, see ``symloss.estimators.load``.
-        """
+        """Return the model that ``symloss fit`` or ``save`` has written into a folder; see ``symloss.tabular.load``."""
         path = Path(folder) / MODEL
         if not path.is_file():
             raise ValueError(f"no model in {folder}: there is no {MODEL}")
@@ -252,8 +270,12 @@ class TableModel:
         if table is None:
             raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")
         try:
-            model = cls(estimator, *_of_table(table))
-            _check_features(model)
+            negative, positive = table["labels"]
+            encoding, profile = Encoding.from_json(table["encoding"]), Profile.from_json(table["profile"])
+            labels, notes = (negative, positive), tuple(map(str, table["notes"]))
+            model = cls(estimator, encoding, str(table["label"]), labels, notes, profile, table["decimal"])
+            if encoding.features != estimator.feature_names_in_.tolist():
+                raise ValueError(f"expected the {estimator.n_features_in_} features of the model, found others")
         except Exception as error:  # values of wrong types lead to errors of many types
             raise damaged(path, error) from error
         return model
@@ -264,7 +286,7 @@ class TableModel:
         It has ``predict``, which returns labels as they were in the table, ``decision_function`` and, as the CV forms
         do, ``predict_proba`` of the labels given. Its classes are symloss's: where it is loaded, symloss is needed.
         """
-        from symloss.tabular.exporting import pipeline_of
+        from symloss.tabular.pipeline import pipeline_of
 
         return pipeline_of(self.encoding, self.estimator, self.labels)
 
@@ -276,42 +298,19 @@ class TableModel:
         found: nn.Module = self.estimator.to_module()
         return found
 
-    def to_onnx(self) -> ModelProto:
-        """Return the whole model as an ONNX graph: it takes the columns, and returns scores, probabilities and labels.
-
-        Each column is an input of shape (n, 1): numbers as float64, NaN where they are missing; texts as strings, ""
-        where they are missing. Outputs are ``score``, ``clean_probability`` or ``given_probability``, and ``label``, a
-        text. Candidates of your own that are not symloss's, and columns that are neither numbers nor one-hot encoded,
-        such as dates and numbers written as text, cannot be exported.
-        """
-        from symloss.tabular.onnx_graph import onnx_model
-
-        return onnx_model(self)
-
-    def _encoded(self, frame: DataFrame) -> Any:
-        missing = [name for name in self.columns if name not in frame.columns]
-        near = {name: _near(name, list(map(str, frame.columns))) for name in missing}
-        hints = ", ".join(f"{found[0]!r} for {name!r}" for name, found in near.items() if found)
-        if hints:
-            raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}; did you mean {hints}?")
-        return self.encoding.transform(frame)
-
-    def _features(self, values: Array) -> DataFrame:
+    def _encoded(self, frame: DataFrame) -> tuple[DataFrame, dict[str, int]]:
+        """Return the features of a table, and how many rows have an unknown category in each column."""
         import pandas as pd
 
-        return pd.DataFrame(values, columns=self.encoding.features)
-
-    def _scores(self, values: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # a value of 1e300 may have an infinite score
-            return np.asarray(self.estimator.decision_function(self._features(values)))
-
-    def _probabilities(self, scores: Array) -> Array | None:
-        if self.probability_of is None:
-            return None
-        observed: Array = self.estimator.calibration_.probabilities(scores)
-        if self.rates is None:
-            return observed
-        return clean_probabilities(observed, self.estimator.share_labeled_positive_, *self.rates)
+        missing = [name for name in self.columns if name not in frame.columns]
+        if missing:
+            lower = {str(other).lower(): other for other in frame.columns}
+            near = {name: get_close_matches(name.lower(), lower, n=1) for name in missing}
+            hints = [f"{lower[found[0]]!r} for {name!r}" for name, found in near.items() if found]
+            hint = f"; did you mean {', '.join(hints)}?" if hints else ""
+            raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}{hint}")
+        encoded = self.encoding.transform(frame)
+        return pd.DataFrame(encoded.values, columns=self.encoding.features), encoded.unseen
 
 
 def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
@@ -323,66 +322,28 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     Examples
     --------
     >>> import tempfile, pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"age": range(40), "churn": ["no"] * 20 + ["yes"] * 20})
-    >>> model = sl.tabular.fit_table(frame, "churn", candidates=[("linear", sl.AUCClassifier())]).model
+    >>> frame = pd.DataFrame({"age": np.arange(60.0) % 20, "churn": (["no"] * 9 + ["yes"] * 11) * 3})
+    >>> model = sl.tabular.fit(frame, "churn", candidates=[("linear", sl.AUCClassifier())], tell=str)
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     _ = model.save(parent + "/model")
-    ...     sl.tabular.load(parent + "/model").predict(frame).labels[0]
-    'no'
+    ...     sl.tabular.load(parent + "/model").predict(frame).labels[::15]
+    ['no', 'yes', 'yes', 'no']
     """
     return TableModel.load(folder, trusted)
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise ValueError unless a folder does not exist, is empty, or holds a model and nothing else.
+def check_names(folder: Path, names: Collection[str], what: str) -> None:
+    """Raise ValueError unless a folder does not exist, is empty, or holds files of these names and nothing else.
 
     Examples
     --------
-    >>> check_replaceable(Path(__file__).parent)
+    >>> check_names(Path(__file__).parent, DOCUMENTS, "an audit of labels")
     Traceback (most recent call last):
-    ValueError: ...tabular is no model folder, and is not overwritten
+    ValueError: ...tabular holds more than an audit of labels (..., ...), and is not overwritten
     """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and is not overwritten")
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if names and MODEL not in names:
-        raise ValueError(f"{folder} is no model folder, and is not overwritten")
-    if others := names - {MODEL, *_DOCUMENTS}:
-        raise ValueError(f"{folder} holds more than a model ({', '.join(sorted(others))}), and is not overwritten")
-
-
-def _of_table(table: Any) -> tuple[Encoding, str, tuple[Any, Any], tuple[str, ...], Profile | None, str | None]:
-    """Return what a saved model tells of its table, after a check of all types."""
-    if not isinstance(table, dict):
-        raise ValueError(f"expected what is known of a table, found {table!r}")
-    labels, notes, decimal = table["labels"], table.get("notes", []), table.get("decimal")
-    if not isinstance(labels, list) or len(labels) != 2 or labels[0] == labels[1]:
-        raise ValueError(f"expected two labels, found {labels!r}")
-    for label in labels:
-        if not isinstance(label, (str, int, float)):
-            raise ValueError(f"expected a text or a number as label, found {label!r}")
-    if not isinstance(table["label"], str):
-        raise ValueError(f"expected the name of a column as label, found {table['label']!r}")
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise ValueError(f"expected a list of sentences as notes, found {notes!r}")
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"expected a point or a comma as decimal, found {decimal!r}")
-    profile = Profile.from_json(table["profile"]) if "profile" in table else None
-    encoding = Encoding.from_json(table["encoding"])
-    return encoding, table["label"], (labels[0], labels[1]), tuple(notes), profile, decimal
-
-
-def _check_features(model: TableModel) -> None:
-    """Raise ValueError unless the features that a table becomes are those that the estimator takes."""
-    features, names = model.encoding.features, getattr(model.estimator, "feature_names_in_", None)
-    count = model.estimator.n_features_in_
-    if len(features) != count or (names is not None and features != names.tolist()):
-        raise ValueError(f"expected the {count} features of the model, found {len(features)}: {features!r}")
-    measured = [feature for column in model.encoding.columns if column.is_measured for feature in column.features]
-    unknown = [] if model.profile is None else [name for name in measured if name not in model.profile.ranges]
-    if unknown:
-        raise ValueError(f"expected the range of every feature that is measured, found none of {unknown!r}")
-
-
-def _near(name: str, known: list[str]) -> list[str]:
-    return [other for other in known if other.lower().strip() == name.lower()] or get_close_matches(name, known, n=1)
+    others = sorted({path.name for path in folder.iterdir()} - set(names)) if folder.is_dir() else []
+    if others:
+        shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+        raise ValueError(f"{folder} holds more than {what} ({shown}), and is not overwritten")

@@ -1,130 +1,122 @@
-"""The page of a fit: what one sends to a colleague, as one HTML file without scripts that needs no network."""
+"""The page of a fit or an audit: what one sends to a colleague, as one HTML file without scripts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symloss import __version__
 from symloss.columns import as_text
-from symloss.metrics import Estimate
-from symloss.pages import Section, framed
-from symloss.tabular.cautions import MARK
-from symloss.tabular.findings import Findings, findings
-from symloss.tabular.fitting import Fitted
+from symloss.metrics import clean_roc
+from symloss.pages import Section, Templates, framed
+from symloss.tabular.checks import WARNING
+from symloss.tabular.evaluation import Evaluation, evaluate, rows_of
 from symloss.tabular.importance import Importance
 from symloss.tabular.labels import label_table, noise_in_words, percent, suspicious
-from symloss.tabular.pictures import TEMPLATES, Bar, noise_picture, roc_curves, roc_picture, scores_picture
+from symloss.tabular.model import TableModel
 from symloss.tabular.summary import lack_of_time, summary
 from symloss.tabular.thresholds import choices
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SUSPICIOUS = 20  # labels that are shown
-_COLUMNS = 10  # of a suspicious row that are shown: the most important ones
-_LONGEST = 80  # of a value that is shown
+Array = NDArray[np.float64]
+_TEMPLATES = Templates("symloss.tabular")
+SHOWN = 20  # labels to check
+_COLUMNS = 10  # of a row that are shown: the most important ones
+_POINTS = 160  # of a curve: finer than a screen can show
+_BINS = 32
+_LEAST_SCALE = 0.05  # of the bars of columns: a fall of less than this does not fill the width
+_FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-_FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
 class About(NamedTuple):
-    """What a page says about how it was made.
-
-    Parameters
-    ----------
-    source : str
-        The name of the table.
-    command : str
-        The command that made the page; empty if there was none.
-    ids : sequence of str
-        Columns that tell rows apart.
-
-    Examples
-    --------
-    >>> About("data.csv").command
-    ''
-    """
+    """What a page says about how it was made: the name of the table, the command, and columns that tell rows apart."""
 
     source: str
     command: str = ""
     ids: Sequence[str] = ()
 
 
-def fit_page(fitted: Fitted, frame: DataFrame, importances: Sequence[Importance], about: About) -> str:
-    """Return the page of a fit.
-
-    Parameters
-    ----------
-    fitted : Fitted
-        What ``fit_table`` returned.
-    frame : DataFrame
-        The table that was given to it.
-    importances : sequence of Importance
-        How much each column matters, the most important first.
-    about : About
-        How it was made.
+def fit_page(model: TableModel, frame: DataFrame, importances: Sequence[Importance] | None, about: About) -> str:
+    """Return the page of a fit, or of an audit, which keeps no model: then there are no importances of columns.
 
     Examples
     --------
     >>> import pandas as pd, symloss as sl
-    >>> from symloss.tabular import fit_table
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
-    >>> page = fit_page(fitted, frame, [Importance("x", 0.4, 0.1)], About("data.csv"))
-    >>> "Is there signal?" in page, "<script" in page
+    >>> frame = pd.DataFrame({"x": np.arange(60.0) % 20, "y": (["no"] * 10 + ["yes"] * 10) * 3})
+    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
+    >>> page = fit_page(model, frame, [Importance("x", 0.4, 0.1)], About("data.csv"))
+    >>> "Which columns matter" in page, "<script" in page
     (True, False)
     """
-    found = findings(fitted)
-    made = summary(fitted, found)
-    return _framed(
-        f"Predicting {shown(fitted.model.label)}",
-        fitted,
-        about,
-        [
-            _short(fitted, frame, found, made, importances),
-            _labels(fitted, frame, found, importances, about),
-            _ranking(fitted, found),
-            _columns(fitted, made, importances),
-            _thresholds(fitted, found),
-            _made(fitted, made, about),
+    found, rows = evaluate(model), rows_of(model)
+    made = summary(model, found)
+    negative, positive = map(shown, model.labels)
+    table = label_table(model, frame, about.ids).dropna(subset="label_quality").head(SHOWN)
+    columns = [each.column for each in importances] if importances else model.columns
+    worst = [
+        (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
+        for line in table.to_dict(orient="records")
+    ]
+    curves, shapes = _roc(found), _heaps(found)
+    values = {
+        "found": found,
+        "made": made,
+        "about": about,
+        "negative": f"'{negative}'",
+        "positive": f"'{positive}'",
+        "suspicious": int(suspicious(model).sum()),
+        "words": noise_in_words(found, (negative, positive)),
+        "warnings": [*made["warnings"], *found.warnings, *lack_of_time(made)],
+        "notes": [note for note in model.notes if not note.startswith(WARNING)],
+        "bars": _bars(found, negative, positive),
+        "columns": columns[:_COLUMNS],
+        "left_out": max(0, len(columns) - _COLUMNS),
+        "worst": worst,
+        "curves": {name: _line(*curve) for name, curve in curves.items()},
+        "heaps": shapes,
+        "false_alarms": [
+            (share, [float(np.interp(share, *curve)) for curve in curves.values()]) for share in _FALSE_ALARMS
         ],
-    )
+        "importances": importances or [],
+        "most": max([_LEAST_SCALE, *(each.fall for each in importances or [])]),
+        "choices": choices(found, model, positive) if importances is not None else [],
+        "candidates": sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"])),
+        "percent": percent,
+        "number": _number,
+        "shown": shown,
+    }
+    titles = {"short": "In short", "check": "Labels to check", "noise": "How noisy the labels are",
+              "ranking": "The ranking", "columns": "The columns", "thresholds": "Where to draw the line",
+              "made": "How this was made"}  # fmt: skip
+    if found.unlabeled:
+        titles |= {"check": "Rows to look at", "noise": "How many unlabeled rows are positive"}
+    if importances is None:
+        del titles["columns"], titles["thresholds"]
+    sections = [
+        Section(part, title, _TEMPLATES.render("fit.html.j2", part=part, **values)) for part, title in titles.items()
+    ]
+    count, n = int(rows.positive.sum()), len(rows.positive)
+    others = "unlabeled" if found.unlabeled else f"labeled {negative!r}"
+    may_be = f"unlabeled ones may be {positive!r}" if found.unlabeled else "these labels may be wrong"
+    labeled = f"{count:,} labeled {positive!r}, {n - count:,} {others}"
+    lead = f"{n:,} rows of {shown(about.source)}: {labeled}. Some of {may_be}."
+    now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    footer = f"Written by symloss {__version__} on {now}. It shows {min(SHOWN, n)} rows of the table."
+    what = "The labels of" if importances is None else "Predicting"
+    title = f"{what} {shown(model.label)}"
+    return framed(title, sections, lead, footer, style=[_TEMPLATES.source("fit.css")])
 
 
-def audit_page(fitted: Fitted, frame: DataFrame, about: About) -> str:
-    """Return the page of an audit: how noisy the labels are, and which to check.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> from symloss.tabular import fit_table
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> fitted = fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])
-    >>> "The labels of y" in audit_page(fitted, frame, About("data.csv"))
-    True
-    """
-    found = findings(fitted)
-    made = summary(fitted, found)
-    return _framed(
-        f"The labels of {shown(fitted.model.label)}",
-        fitted,
-        about,
-        [
-            _short(fitted, frame, found, made, ()),
-            _labels(fitted, frame, found, (), about),
-            _ranking(fitted, found),
-            _made(fitted, made, about),
-        ],
-    )
-
-
-def shown(value: Any, longest: int = _LONGEST) -> str:
+def shown(value: Any, longest: int = 80) -> str:
     r"""Return a value as a text that can be seen: not too long, and with unseen characters spelled out.
 
     Examples
@@ -142,143 +134,77 @@ def shown(value: Any, longest: int = _LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _framed(title: str, fitted: Fitted, about: About, sections: Sequence[Section]) -> str:
-    negative, positive = _labels_of(fitted)
-    count, n = int(fitted.positive.sum()), len(fitted.positive)
-    now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
-    others, may_be = f"labeled {negative!r}", "Some of these labels may be wrong."
-    if fitted.unlabeled:
-        others, may_be = "unlabeled", f"Some of the unlabeled ones may be {positive!r}."
-    lead = (
-        f"{n:,} rows of {shown(about.source)}: {count:,} are labeled {positive!r}, {n - count:,} are {others}. {may_be}"
-    )
-    footer = f"Written by symloss {__version__} on {now}. It shows {min(SUSPICIOUS, n)} rows of the table."
-    return framed(title, sections, lead, footer, style=[TEMPLATES.source("report.css")])
+class _Bar(NamedTuple):
+    """The share of a label that seems wrong, or None if only its bounds are known, and these bounds."""
+
+    label: str
+    wrong: float | None
+    low: float
+    high: float
 
 
-def _warnings(fitted: Fitted) -> list[str]:
-    return [note.removeprefix(MARK) for note in fitted.notes if note.startswith(MARK)]
-
-
-def _labels_of(fitted: Fitted) -> tuple[str, str]:
-    negative, positive = map(shown, fitted.model.labels)
-    return negative, positive
-
-
-def _render(template: str, fitted: Fitted, found: Findings | None = None, **values: Any) -> Any:
-    """Return a template of this package; all of them may use these values and functions."""
-    negative, positive = (f"'{label}'" for label in _labels_of(fitted))
-    return TEMPLATES.render(
-        template, fitted=fitted, found=found, negative=negative, positive=positive,
-        percent=percent, number=_number, shown=shown, interval=_interval, **values,
-    )  # fmt: skip
-
-
-def _short(
-    fitted: Fitted, frame: DataFrame, found: Findings, made: dict[str, Any], importances: Sequence[Importance]
-) -> Section:
-    worst = label_table(fitted, frame)
-    wrong = int(suspicious(fitted).sum())
-    named = wrong if found.rates else len(worst) if found.has_signal else 0
-    html = _render(
-        "short.html.j2",
-        fitted,
-        found,
-        warnings=[*_warnings(fitted), *found.warnings, *lack_of_time(made)],
-        suspicious=wrong,
-        first_rows=worst["row"].head(min(3, named)).tolist(),
-        best=importances[0] if importances and importances[0].fall > 0 else None,
-    )
-    return Section("short", "In short", html)
-
-
-def _labels(
-    fitted: Fitted, frame: DataFrame, found: Findings, importances: Sequence[Importance], about: About
-) -> Section:
-    worst = label_table(fitted, frame, about.ids).dropna(subset="label_quality").head(SUSPICIOUS)
-    columns = [each.column for each in importances] or [column.name for column in fitted.model.encoding.columns]
-    lines = [
-        (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
-        for line in worst.to_dict(orient="records")
-    ]
-    html = _render(
-        "labels.html.j2",
-        fitted,
-        found,
-        words=noise_in_words(found, _labels_of(fitted)),
-        picture=noise_picture(_bars(fitted, found)),
-        ids=about.ids,
-        columns=columns[:_COLUMNS],
-        left_out=max(0, len(columns) - _COLUMNS),
-        by_importance=bool(importances),
-        lines=lines,
-    )
-    return Section("labels", "The labels", html)
-
-
-def _bars(fitted: Fitted, found: Findings) -> list[Bar]:
-    """Return the share of wrong labels of either kind, with its interval or bounds."""
+def _bars(found: Evaluation, negative: str, positive: str) -> list[_Bar]:
     noise, rates = found.noise, found.rates
-    negative, positive = (f"labeled '{shown(label, 40)}'" for label in fitted.model.labels)
-    negative = "unlabeled" if found.unlabeled else negative
-    if rates is None:
-        bars = [Bar(positive, None, 0.0, 1 - noise.pi_low), Bar(negative, None, 0.0, noise.pi_prime_high)]
-    elif found.rates_given:
-        wrong = ((positive, 1 - rates.pi), (negative, rates.pi_prime))
-        bars = [Bar(label, share, share, share) for label, share in wrong]
-    else:
-        bars = [
-            Bar(positive, 1 - rates.pi, 1 - noise.pi_high, 1 - noise.pi_low),
-            Bar(negative, rates.pi_prime, noise.pi_prime_low, noise.pi_prime_high),
-        ]
+    ends = [(1 - noise.pi_high, 1 - noise.pi_low), (noise.pi_prime_low, noise.pi_prime_high)]
+    wrong = [None, None] if rates is None else [1 - rates.pi, rates.pi_prime]
+    names = [f"labeled '{positive:.40}'", "unlabeled" if found.unlabeled else f"labeled '{negative:.40}'"]
+    bars = [
+        _Bar(name, share, *((share, share) if found.rates_given and share is not None else each))
+        for name, share, each in zip(names, wrong, ends, strict=True)
+    ]
     return bars[1:] if found.unlabeled else bars
 
 
-def _ranking(fitted: Fitted, found: Findings) -> Section:
-    curves = roc_curves(found)
-    html = _render(
-        "ranking.html.j2",
-        fitted,
-        found,
-        roc=roc_picture(found),
-        scores=scores_picture(found),
-        false_alarms=[
-            (share, [float(np.interp(share, fpr, tpr)) for fpr, tpr in curves.values()]) for share in _FALSE_ALARMS
-        ],
-    )
-    return Section("ranking", "The ranking", html)
+def _roc(found: Evaluation) -> dict[str, tuple[Array, Array]]:
+    """Return the ROC curve on the labels given and, if there are rates, that on clean labels."""
+    curves = {}
+    for name, rates in (("given", (1.0, 0.0)), ("clean", found.rates)):
+        if rates is not None:
+            fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
+            curves[name] = (fpr, tpr)
+    return curves
 
 
-def _columns(fitted: Fitted, made: dict[str, Any], importances: Sequence[Importance]) -> Section:
-    most = max((each.fall for each in importances), default=0.0)
-    html = _render(
-        "columns.html.j2",
-        fitted,
-        importances=importances,
-        most=most if most > 0 else 1.0,
-        score=made["score"],
-        notes=[note for note in fitted.notes if not note.startswith(MARK)],
-    )
-    return Section("columns", "The columns", html)
+def _heaps(found: Evaluation) -> dict[str, Any]:
+    """Return how the scores of both labels are distributed, as outlines, with the place of the threshold and ticks."""
+    low, high = np.quantile(found.scores, [0.005, 0.995])
+    low, high = min(float(low), 0.0), max(float(high), 0.0)
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+    edges = np.linspace(low, high, min(_BINS, max(8, len(found.scores) // 20)) + 1)
+    heights = {}
+    for name, rows in (("negative", ~found.positive), ("positive", found.positive)):
+        counts, _ = np.histogram(np.clip(found.scores[rows], low, high), edges, weights=found.weight[rows])
+        heights[name] = counts / found.weight[rows].sum()
+    most = 1.05 * max(float(values.max()) for values in heights.values())
+    places = np.concatenate([[0.0], np.repeat((edges - low) / (high - low), 2)[1:-1], [1.0]])
+    outlines = {
+        name: _line(places, np.concatenate([[0.0], np.repeat(values, 2) / most, [0.0]]))
+        for name, values in heights.items()
+    }
+    return {
+        "outlines": outlines,
+        "threshold": -low / (high - low),
+        "across": [((value - low) / (high - low), text) for value, text in _ticks(low, high)],
+        "up": [(value / most, text) for value, text in _ticks(0.0, most)],
+    }
 
 
-def _thresholds(fitted: Fitted, found: Findings) -> Section:
-    made = choices(found, fitted.model.estimator, _labels_of(fitted)[1])
-    return Section("thresholds", "Where to draw the line", _render("thresholds.html.j2", fitted, found, choices=made))
+def _line(x: Array, y: Array) -> str:
+    """Return the points of a curve in the unit square as those of an SVG picture, not more than can be seen."""
+    if len(x) > _POINTS:
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+        kept = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], _POINTS)).clip(0, len(x) - 1))
+        x, y = x[kept], y[kept]
+    return " ".join(f"{48 + 302 * a:.1f},{262 - 250 * b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _made(fitted: Fitted, made: dict[str, Any], about: About) -> Section:
-    candidates = sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"]))
-    html = _render(
-        "made.html.j2", fitted, candidates=candidates, untried=made["untried"], time_limit=made["time_limit"],
-        score=made["score"], in_parts=len({each["rows"] for each in candidates}) > 1, about=about,
-    )  # fmt: skip
-    return Section("made", "How this was made", html)
-
-
-def _interval(estimate: Estimate, text: Any = None) -> str:
-    text = text or _number
-    return f"{text(estimate.low)} to {text(estimate.high)}"
+def _ticks(low: float, high: float) -> Iterable[tuple[float, str]]:
+    """Return about five round numbers between two others, with their texts."""
+    unit = 10.0 ** np.floor(np.log10((high - low) / 5))
+    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= (high - low) / 5 * 0.999)
+    decimals = max(0, -int(np.floor(np.log10(step))))
+    numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step + 0.0
+    return [(value, f"{value:.{decimals}f}".replace("-", "−")) for value in numbers.tolist()]
 
 
 def _number(value: float) -> str:

@@ -56,16 +56,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def pipeline_of(encoding: Encoding, estimator: Any, labels: tuple[Any, Any]) -> Pipeline:
-    """Return a fitted pipeline of an encoder and a copy of an estimator, which predicts these labels.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"age": [20.0, 30.0, 50.0, 60.0]})
-    >>> classifier = sl.BERClassifier(threshold=0.0).fit(frame, [0, 0, 1, 1])
-    >>> pipeline_of(Encoding.fit(frame), classifier, ("no", "yes")).predict(frame).tolist()
-    ['no', 'no', 'yes', 'yes']
-    """
+    """Return a fitted pipeline of an encoder and a copy of an estimator, which predicts these labels."""
     encoder = TableEncoder(encoding.max_categories)
     encoder.encoding_ = encoding
     classifier = copy.copy(estimator)

@@ -1,10 +1,9 @@
-"""What a fit tells about labels and scores: how noisy the labels are, how good the ranking is, and on clean labels."""
+"""What out-of-fold scores tell of a table: how noisy its labels are, and how good the ranking is on clean ones."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +13,14 @@ from symloss.audit.noise import noise_of
 from symloss.corruption import Contamination
 from symloss.metrics import Estimate
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
-from symloss.metrics.samples import Sample, two_samples
-from symloss.tabular.fitting import Fitted
-from symloss.tabular.rates import known_rates
+from symloss.metrics.samples import two_samples
+from symloss.tabular.model import Rows, TableModel
 
 Array = NDArray[np.float64]
 
 
-class Findings(NamedTuple):
+@dataclass(frozen=True)
+class Evaluation:
     """What out-of-fold scores tell about the labels of a table.
 
     Attributes
@@ -29,34 +28,24 @@ class Findings(NamedTuple):
     scores, positive, weight : arrays of n values
         Of the rows that have a score: their out-of-fold scores, above 0 for the positive label, whether they are
         labeled positive, and their weights.
+    unlabeled : bool
+        Whether the rows that are not labeled positive have no label.
     noise : Noise
         How noisy the labels are, or bounds and the reason why that cannot be told.
-    rates : Contamination or None
-        The rates pi and pi': those given to the fit, or else the estimated ones, or None.
-    rates_given : bool
-        Whether these were given.
+    rates, rates_given
+        The rates pi and pi', or None, and whether they were given to the fit.
     auc, balanced_accuracy : Estimate
         On the labels given.
     clean_auc, clean_balanced_accuracy : Estimate or None
         On clean labels, if there are rates.
     warnings : tuple of str
         What is odd about these estimates.
-    unlabeled : bool
-        Whether the rows that are not labeled positive have no label.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> from symloss.tabular import fit_table
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> found = findings(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())], pi=1.0, pi_prime=0.0))
-    >>> found.auc.value, found.clean_auc.value, found.rates_given
-    (1.0, 1.0, True)
     """
 
     scores: Array
     positive: NDArray[np.bool_]
     weight: Array
+    unlabeled: bool
     noise: Noise
     rates: Contamination | None
     rates_given: bool
@@ -65,7 +54,6 @@ class Findings(NamedTuple):
     clean_auc: Estimate | None
     clean_balanced_accuracy: Estimate | None
     warnings: tuple[str, ...]
-    unlabeled: bool
 
     @property
     def share_labeled_positive(self) -> float:
@@ -83,15 +71,15 @@ class Findings(NamedTuple):
     @property
     def wrong_share(self) -> Estimate:
         """The share of all labels that is wrong: an estimate, or from 0 to a bound where the noise cannot be told."""
-        share, noise = self.share_labeled_positive, self.noise
+        noise = self.noise
+
+        def wrong(pi: float, pi_prime: float) -> float:
+            return self.share_labeled_positive * (1 - pi) + (1 - self.share_labeled_positive) * pi_prime
+
         if self.rates_given and self.rates is not None:
-            wrong = share * (1 - self.rates.pi) + (1 - share) * self.rates.pi_prime
-            return Estimate(wrong, wrong, wrong, noise.level)
-        low = share * (1 - noise.pi_high) + (1 - share) * noise.pi_prime_low
-        high = share * (1 - noise.pi_low) + (1 - share) * noise.pi_prime_high
-        if self.rates is None:
-            return Estimate(low, low, high, noise.level)
-        return Estimate(share * (1 - self.rates.pi) + (1 - share) * self.rates.pi_prime, low, high, noise.level)
+            return Estimate(wrong(*self.rates), wrong(*self.rates), wrong(*self.rates), noise.level)
+        low, high = wrong(noise.pi_high, noise.pi_prime_low), wrong(noise.pi_low, noise.pi_prime_high)
+        return Estimate(low if self.rates is None else wrong(*self.rates), low, high, noise.level)
 
     @property
     def has_little_signal(self) -> bool:
@@ -104,49 +92,47 @@ class Findings(NamedTuple):
         return self.auc.low > 0.5
 
 
-def findings(fitted: Fitted) -> Findings:
+def rows_of(model: TableModel) -> Rows:
+    """Return the rows that a model was fitted to; a model that was loaded does not have them."""
+    if model.rows is None:
+        raise ValueError("the rows of the fit are not known: they are not saved with a model")
+    return model.rows
+
+
+def evaluate(model: TableModel) -> Evaluation:
     """Return what the out-of-fold scores of a fit tell.
 
     Examples
     --------
     >>> import pandas as pd, symloss as sl
-    >>> from symloss.tabular import fit_table
-    >>> frame = pd.DataFrame({"x": np.arange(40.0), "y": ["no"] * 20 + ["yes"] * 20})
-    >>> findings(fit_table(frame, "y", candidates=[("linear", sl.AUCClassifier())])).has_signal
-    True
+    >>> frame = pd.DataFrame({"x": np.arange(60.0) % 20, "y": (["no"] * 10 + ["yes"] * 10) * 3})
+    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
+    >>> found = evaluate(model)
+    >>> found.has_signal, found.auc.value, found.rates_given
+    (True, 1.0, False)
     """
-    estimator = fitted.model.estimator
-    scores = estimator.oof_scores_
-    used = ~np.isnan(scores) & (fitted.weight > 0)
-    scores, positive, weight = scores[used], fitted.positive[used], fitted.weight[used]
+    rows, estimator, rates = rows_of(model), model.estimator, model.rates
+    used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
+    scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
     samples = two_samples(scores, positive, weight, repetitions=True)
-    noise = _noise(estimator, samples)
-    of_auc, of_accuracy = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
-    given = estimator.pi is not None and estimator.pi_prime is not None
-    rates, clean_auc, clean_accuracy = known_rates(estimator), None, None
+    noise = model.noise
+    if noise is None:
+        noise = noise_of(*samples)
+        if noise.pi is not None:  # the estimator merges equal rows, which matters here if weights are fractions
+            reason = "it depends on how rows with the same features are counted"
+            noise = replace(noise, pi=None, pi_prime=None, pi_high=1.0, pi_prime_low=0.0, reason=reason)
+    given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
+    clean: tuple[Estimate | None, Estimate | None] = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if rates is not None and given:
-            clean_auc, clean_accuracy = clean_auc_of(*samples, *rates), clean_balanced_accuracy_of(*samples, *rates)
+        if rates is not None and model.rates_given:
+            clean = clean_auc_of(*samples, *rates), clean_balanced_accuracy_of(*samples, *rates)
         elif rates is not None:
-            clean_auc, clean_accuracy = _clean(of_auc, noise, rates), _clean(of_accuracy, noise, rates)
+            clean = _clean(given[0], noise, rates), _clean(given[1], noise, rates)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
-    return Findings(
-        scores, positive, weight, noise, rates, given, of_auc, of_accuracy, clean_auc, clean_accuracy, odd,
-        fitted.unlabeled,
-    )  # fmt: skip
-
-
-def _noise(estimator: Any, samples: tuple[Sample, Sample]) -> Noise:
-    """Return the noise that the estimator goes by; where it has none, bounds and the reason."""
-    if estimator.noise_ is not None:
-        return cast(Noise, estimator.noise_)
-    noise = noise_of(*samples)
-    if noise.pi is None:
-        return noise
-    # The estimator merges rows with the same features, which matters here if weights are fractions.
-    reason = "it depends on how rows with the same features are counted"
-    return replace(noise, pi=None, pi_prime=None, pi_high=1.0, pi_prime_low=0.0, reason=reason)
+    return Evaluation(
+        scores, positive, weight, rows.unlabeled, noise, rates, model.rates_given, *given, *clean, warnings=odd
+    )
 
 
 def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:

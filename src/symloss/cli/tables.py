@@ -1,0 +1,245 @@
+"""The commands about tables: ``fit``, ``predict`` and ``audit``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from symloss.cli import options as of
+from symloss.cli.application import fit_progress, new_console, plain_table, shield_workers, warn
+from symloss.extras import require
+
+if TYPE_CHECKING:
+    from symloss.tabular import TableModel
+    from symloss.tabular.reading import Read
+
+_SHOWN = 10  # labels that an audit prints
+
+
+def fit(
+    data: of.Data,
+    label: of.Label,
+    out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
+    ids: of.Ids = None,
+    risk: of.Risk = "auc",
+    positive: of.Positive = None,
+    unlabeled: of.Unlabeled = None,
+    drop: of.Drop = None,
+    weight: of.Weight = None,
+    pi: of.Pi = None,
+    pi_prime: of.PiPrime = None,
+    max_categories: of.MaxCategories = 50,
+    time_limit: of.TimeLimit = None,
+    seed: of.Seed = 0,
+    jobs: of.Jobs = 1,
+    sep: of.Sep = None,
+    decimal: of.Decimal = None,
+    encoding: of.FileEncoding = None,
+    sheet: of.Sheet = None,
+    overwrite: of.Overwrite = False,
+    as_json: of.Json = False,
+) -> None:
+    """Fit a model to a table whose labels may be corrupted, and write it into a folder.
+
+    The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, all rows with
+    the quality of their labels, the worst first.
+
+    Texts, dates and amounts such as $1,000.52 become numbers, and what was done is printed. Models are chosen on the
+    labels given, without knowledge of the noise. If --pi and --pi-prime are given, the score on clean labels is
+    estimated too.
+
+    Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
+    """
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import check_data_apart, check_folder, write_documents
+    from symloss.tabular.evaluation import evaluate
+    from symloss.tabular.model import DOCUMENTS, MODEL
+    from symloss.tabular.page import About
+    from symloss.tabular.summary import print_summary, summary
+
+    check_data_apart(data, out)
+    check_folder(out, [MODEL, *DOCUMENTS], "a model", overwrite)
+    needed = "pandas", "jinja2", "skops", "safetensors"
+    require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *needed)  # now, not after minutes
+    kept = of.all_listed(ids)
+    model, read = _fitted(
+        data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, risk=risk,
+        positive=positive, unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime,
+        max_categories=max_categories, time_limit=time_limit, random_state=seed,
+    )  # fmt: skip
+    model.save(out)  # first of all: whatever happens to the page, the model is not lost
+    for trouble in write_documents(model, read.frame, out, About(data.name, of.command_line(), kept)):
+        warn(trouble)
+    written, found = sorted(out.iterdir()), evaluate(model)
+    if as_json:
+        print(json.dumps(summary(model, found) | {"files": [str(path) for path in written]}, indent=2))
+        return
+    print_summary(model, found, new_console())
+    print(f"wrote {out}: {', '.join(path.name for path in written)}")
+    if out / "report.html" in written:
+        print(f"to look at: {out / 'report.html'}")
+    print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
+    data: of.Data,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
+    ] = None,
+    ids: Annotated[
+        of.Names,
+        typer.Option("--id", help="Columns to keep beside the predictions; may be repeated.", metavar="COLUMN,..."),
+    ] = None,
+    threshold: of.Threshold = None,
+    share: of.Share = None,
+    top_k: of.TopK = None,
+    cost_false_positive: of.CostFalsePositive = None,
+    cost_false_negative: of.CostFalseNegative = None,
+    sep: of.Sep = None,
+    decimal: of.Decimal = None,
+    encoding: of.FileEncoding = None,
+    sheet: of.Sheet = None,
+) -> None:
+    """Predict the score, the label and the probability of each row of a table, in the order of its rows.
+
+    A score above 0 means the positive label. A file may be larger than memory. The column of probabilities is
+    clean_probability (of the true label) if the rates of the noise are known, else given_probability (of the label
+    that the row would be given).
+
+    Another threshold than 0 can be given itself, as a share or a number of the rows of this table, or by what the two
+    kinds of errors cost. The last needs the rates of wrong labels: given to the fit, or estimated by it.
+
+    Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
+    """
+    from symloss.files import check_not_read, check_outside
+    from symloss.tabular import load
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.predicting import predict_file, scores_of_file
+    from symloss.tabular.sources import open_source
+    from symloss.tabular.thresholds import Wanted
+
+    wanted = Wanted(threshold, share, top_k, cost_false_positive, cost_false_negative)
+    wanted.check()
+    if out is not None:
+        check_not_read(out, [Path("/dev/stdin") if str(data) == "-" else data], "the data")
+        check_outside(out, model, "the model")
+        if not out.absolute().parent.is_dir():
+            raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
+    fitted = load(model)
+    options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=fitted.decimal)
+    with tempfile.TemporaryDirectory() as folder, open_source(data) as source:  # a share of its rows is read twice
+        chosen, reason = wanted.find(fitted, lambda: scores_of_file(fitted, source, options=options))
+        path = Path(folder) / "predictions.csv" if out is None else out  # standard output gets all of them or none
+        notes = predict_file(fitted, source, path, of.all_listed(ids), chosen, options=options)
+        if out is None:
+            with path.open(encoding="utf-8", newline="") as written:
+                shutil.copyfileobj(written, sys.stdout)
+    for note in [*notes, *reason, *([] if out is None else [f"wrote {out}"])]:
+        print(note, file=sys.stderr)
+
+
+def audit(
+    data: of.Data,
+    label: of.Label,
+    out: Annotated[Path, typer.Option(help="The folder to write into.", metavar="FOLDER")] = Path("audit"),
+    positive: of.Positive = None,
+    ids: of.Ids = None,
+    unlabeled: of.Unlabeled = None,
+    drop: of.Drop = None,
+    weight: of.Weight = None,
+    pi: of.Pi = None,
+    pi_prime: of.PiPrime = None,
+    max_categories: of.MaxCategories = 50,
+    time_limit: of.TimeLimit = None,
+    seed: of.Seed = 0,
+    jobs: of.Jobs = 1,
+    sep: of.Sep = None,
+    decimal: of.Decimal = None,
+    encoding: of.FileEncoding = None,
+    sheet: of.Sheet = None,
+    overwrite: of.Overwrite = False,
+    as_json: of.Json = False,
+) -> None:
+    """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
+
+    Models are fitted to score every row by some that have not seen its label, but none is kept.
+
+    Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
+    """
+    from symloss.columns import as_text
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import check_data_apart, check_folder, noise_summary, write_documents
+    from symloss.tabular.labels import label_table
+    from symloss.tabular.model import DOCUMENTS
+    from symloss.tabular.page import About
+
+    check_data_apart(data, out)
+    check_folder(out, DOCUMENTS, "an audit of labels", overwrite)
+    require("all", "symloss audit needs pandas and Jinja2", "pandas", "jinja2")
+    kept = of.all_listed(ids)
+    model, read = _fitted(
+        data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, positive=positive,
+        unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
+        time_limit=time_limit, random_state=seed,
+    )  # fmt: skip
+    for trouble in write_documents(model, read.frame, out, About(data.name, of.command_line(), kept), audit=True):
+        warn(trouble)
+    written = sorted(path for path in out.iterdir() if path.name in DOCUMENTS)
+    found, worst = noise_summary(model), label_table(model, read.frame, kept).head(_SHOWN)
+    if as_json:
+        print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
+        return
+    for sentence in found["words"]:
+        print(sentence)
+    is_unlabeled = unlabeled is not None
+    if found["suspicious"] is not None:
+        which = f"unlabeled rows are more likely {found['positive']!r} than not"
+        print(f"{found['suspicious']} {which if is_unlabeled else 'labels are more likely wrong than right'}")
+    ranks = "" if model.rates else " (their quality ranks them, and is no probability)"
+    print(f"the {len(worst)} {'rows to look at first' if is_unlabeled else 'least credible labels'}{ranks}:")
+    suggested = [] if model.rates is None else ["suggested_label"]
+    columns = ["row", *kept, "given_label", *suggested, "label_quality"]
+    table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
+    for line in worst.to_dict(orient="records"):
+        table.add_row(*(f"{line[name]:.2f}" if name == "label_quality" else as_text(line[name]) for name in columns))
+    new_console().print(table, markup=False)
+    print(f"wrote {out}: {', '.join(path.name for path in written)}")
+
+
+def _fitted(
+    data: Path, options: Any, label: str, ids: Sequence[str], drop: Any, jobs: int, quiet: bool, **how: Any
+) -> tuple[TableModel, Read]:
+    """Read a file and fit a model to its table; what is found is printed at once, unless it is to be quiet.
+
+    ``how`` are further arguments of ``symloss.tabular.fit``.
+    """
+    from symloss.tabular import fit
+    from symloss.tabular.labels import check_ids
+    from symloss.tabular.reading import labeled_table
+
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
+    read = labeled_table(data, label, ids, options)
+    check_ids(read.frame, ids)
+
+    def tell(note: str) -> None:
+        if not quiet:
+            print(note, flush=True)
+
+    for note in read.notes:
+        tell(note)
+    if jobs != 1:
+        shield_workers()
+    with fit_progress() as progress:
+        dropped = [*ids, *of.all_listed(drop)]
+        return fit(read, label, drop=dropped, n_jobs=jobs, progress=progress, tell=tell, **how), read

@@ -1,0 +1,924 @@
+"""From a table to a model, predictions, a page and a list of labels: in Python and on the command line."""
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+from typer.testing import CliRunner
+
+import symloss as sl
+from symloss.cli import app
+from symloss.columns import Encoding
+from symloss.estimators.saving import load_with, save_with
+from symloss.naming import as_options
+from symloss.tabular.checks import WARNING, Differences, check_table, disagreement
+from symloss.tabular.documents import noise_summary, write_documents
+from symloss.tabular.evaluation import evaluate
+from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.labels import label_table, noise_in_words, percent
+from symloss.tabular.page import About, fit_page, shown
+from symloss.tabular.predicting import predict_file, scores_of_file
+from symloss.tabular.summary import summary
+from symloss.tabular.thresholds import Wanted, choices, cost_threshold, top_threshold
+
+LINEAR = [("linear", sl.AUCClassifier(random_state=0))]
+FILES = ["labels.csv", "model.safetensors", "noise.json", "report.html"]
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>{{ 7 * 7 }}"
+
+
+def fit(frame, label="y", **options):
+    """A model of one linear candidate; what a colleague would point out is not what most of these tests are about."""
+    return sl.tabular.fit(frame, label, **{"candidates": LINEAR, "tell": str, **options})
+
+
+def table(n=1000, rates=(0.2, 0.1), distance=4.0, seed=0):
+    """Rows with columns of several kinds, and which of their labels are wrong."""
+    rng = np.random.default_rng(seed)
+    true = rng.random(n) < 0.5
+    wrong = rng.random(n) < np.where(true, *rates)
+    frame = pd.DataFrame({
+        "who": [f"{k:04d}" for k in range(n)],
+        "x": (distance * true + rng.normal(size=n)).round(3),
+        "plan": rng.choice(["basic", "plus", "pro"], n),
+        "unit": "kg",
+    })  # fmt: skip
+    return frame.assign(y=np.where(true ^ wrong, "yes", "no")), wrong
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return fit(data[0], drop=["who"])
+
+
+@pytest.fixture(scope="module")
+def page(model, data):
+    return fit_page(model, data[0], column_importance(model, data[0]), About("data.csv", "symloss fit", ["who"]))
+
+
+def run(*arguments, width=140):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": str(width), "NO_COLOR": "1"})
+
+
+def done(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def error_of(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("symloss: error: ")
+    return result.stderr
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A small pool, so that a command takes no seconds."""
+    monkeypatch.setattr("symloss.estimators.selection.default_candidates", lambda *_: LINEAR)
+
+
+# --- Fitting ---
+
+
+def test_notes_say_what_was_done_before_anything_is_fitted():
+    generator = np.random.default_rng(1)
+    n = 150
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(generator.integers(0, 300, n), unit="D")
+    frame = pd.DataFrame({
+        "day": days.strftime("%d/%m/%y"),
+        "price": [f"{price:,.2f}" for price in generator.gamma(1, 2000, n)],
+        "city": generator.choice(["Oslo", "Rome "], n),
+        "age": np.where(np.arange(n) < 7, np.nan, np.arange(n) % 60),
+        "who": [f"c{k}" for k in range(n)],
+        "y": np.where(np.arange(n) < 5, None, np.where(np.arange(n) % 2, "yes", "no ")),
+    })  # fmt: skip
+    told = []
+    found = fit(frame, tell=told.append, progress=lambda *_: told.append(None))
+    assert list(found.notes) == [
+        "label y: 'yes' is positive (73 rows), the larger label; 'no' is negative (72 rows)",
+        "label y: 5 rows without a label are left out",
+        "label y: 'no ' is taken for 'no' (72 rows)",
+        "145 rows, 4 columns as 7 features",
+        "one-hot encoded: city (2 categories)",
+        "day: dates: month, weekday, days since 2000-01-01",
+        "price: numbers written as text",
+        f"city: spaces around texts do not count, as in 'Rome ' ({(frame['city'][5:] == 'Rome ').sum()} rows)",
+        "dropped: who (it names rows: 145 distinct texts)",
+        "missing values in age (2 rows): medians take their place, and models know where they are",
+    ]
+    assert told[: told.index(None)] == list(found.notes)
+
+
+def test_warnings_are_pythons_unless_somebody_is_told():
+    frame, _ = table(200)
+    with pytest.warns(UserWarning, match=r"column 'copy' alone tells the label .* leave it out \(drop='copy'\)"):
+        found = sl.tabular.fit(frame.assign(copy=frame["y"]), "y", drop="who", candidates=LINEAR)
+    assert found.notes[-1].startswith("warning: column 'copy' alone tells the label")
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        (["10", "9"], None, ("9", "10")),
+        (["yes", "no"], "no", ("yes", "no")),
+        ([True, False], None, (False, True)),
+        ([0.0, 1.0], "0", (1.0, 0.0)),
+        (["1", "b"], None, ("1", "b")),
+    ],
+)
+def test_any_two_labels(labels, positive, expected):
+    frame, _ = table(100)
+    y = np.asarray(labels)[(frame["y"] == "yes").astype(int)]
+    found = fit(frame[["x"]].assign(y=y), positive=positive)
+    assert found.labels == expected
+    assert found.rows.positive.tolist() == [value == expected[1] for value in y.tolist()]
+    assert {type(label) for label in found.predict(frame[["x"]]).labels} == {type(expected[0])}
+
+
+def test_the_same_model_from_a_frame_and_a_file(tmp_path):
+    frame, _ = table(200)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    frame.to_parquet(tmp_path / "data.parquet")
+    expected = fit(frame).predict(frame).scores
+    for source in (pl.from_pandas(frame), tmp_path / "data.csv", str(tmp_path / "data.parquet")):
+        np.testing.assert_array_equal(fit(source).predict(frame).scores, expected)
+
+
+def test_weights_are_repetitions_and_rows_of_weight_0_count_as_no_rows():
+    frame, _ = table(60)
+    frame = frame.assign(w=1.0)
+    extra = frame[:6].assign(x=1000.0, plan="gold", w=0.0)
+    found, expected = (fit(each, weight="w") for each in (pd.concat([frame, extra]), frame))
+    assert found.encoding == expected.encoding
+    assert found.profile.ranges == expected.profile.ranges
+    assert [note for note in found.notes if WARNING in note] == [note for note in expected.notes if WARNING in note]
+    np.testing.assert_allclose(found.predict(frame).scores, expected.predict(frame).scores, rtol=1e-6)
+    twice = fit(frame.assign(w=2.0), weight="w").encoding
+    assert twice == fit(pd.concat([frame] * 2), drop="w").encoding
+    with pytest.raises(ValueError, match="column 'w', the weight, must be above 0 in rows of both labels"):
+        fit(frame.assign(w=1.0 * (frame["y"] == "yes")), weight="w")
+    with pytest.raises(ValueError, match="column 'w', the weight, is missing, negative or infinite in index 3"):
+        fit(frame.assign(w=np.where(np.arange(60) == 3, -1.0, 1.0)), weight="w")
+
+
+def test_one_row_of_a_label_is_too_few():
+    with pytest.raises(ValueError, match="column 'y', the label: only one row is labeled '1'; two are needed"):
+        fit(pd.DataFrame({"x": range(9), "y": [1] + [0] * 8}))
+
+
+def test_progress_reaches_the_caller_and_is_not_kept():
+    seen, (frame, _) = [], table(100)
+    found = fit(frame, progress=lambda *what: seen.append(what))
+    assert [what[1:] for what in seen if what[0] == "Scoring candidates on folds"] == [(k, 5) for k in range(1, 6)]
+    assert found.estimator.callback is None
+
+
+def test_candidates_that_there_was_no_time_for_are_named():
+    pool = [(name, sl.AUCClassifier(name)) for name in ("unhinged", "logistic")]
+    frame, _ = table(100)
+    found = fit(frame, drop="who", candidates=pool, time_limit=1e-9)
+    made = summary(found, evaluate(found))
+    assert ([each["name"] for each in made["candidates"]], made["untried"]) == (["unhinged"], ["logistic"])
+    assert "NaN" not in json.dumps(made)
+    shown_page = text_of(fit_page(found, frame, None, About("data.csv")))
+    assert "logistic not tried: there was no time" in shown_page
+    assert "Warning: the time limit of 1e-09 s left 1 of 2 candidates untried: with more time" in shown_page
+
+
+# --- What a colleague would point out ---
+
+
+def warnings_of(frame, positive, weight=None):
+    encoding = Encoding.fit(frame)
+    weight = np.ones(len(frame)) if weight is None else weight
+    return check_table(frame, encoding, encoding.transform(frame).values, np.asarray(positive, bool), weight)
+
+
+def plain(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(size=n), "plan": rng.choice(["a", "b", "c"], n)})
+    return frame, frame["age"].to_numpy() + rng.normal(size=n) > 0
+
+
+def test_an_ordinary_table_has_no_warnings():
+    frame, positive = plain()
+    assert warnings_of(frame, positive) == []
+    assert warnings_of(frame, np.arange(300) < 12) == []
+
+
+@pytest.mark.parametrize("kind", ["number", "reversed", "missing", "category", "amount", "date", "words", "closed by"])
+def test_a_column_that_copies_the_label(kind):
+    frame, positive = plain()
+    rng, n = np.random.default_rng(1), len(positive)
+    unless = np.where(np.arange(n) % 200 == 7, ~positive, positive)  # a few rows differ
+    copy = {
+        "number": positive + rng.normal(size=n) / 10,
+        "reversed": -1.0 * positive + rng.normal(size=n) / 10,
+        "missing": np.where(positive, np.nan, rng.normal(size=n)),
+        "category": np.where(unless, rng.choice(["x", "y"], n), "z"),
+        "amount": [f"${1000 * value:,.2f}" for value in positive + rng.random(n) / 2],
+        "date": np.where(positive, "2021-05-05", "2020-04-03"),
+        "words": [f"the case {k} was {'closed' if value else 'kept'} today" for k, value in enumerate(positive)],
+        "closed by": np.where(positive, [f"n{k % 70}" for k in range(n)], None),
+    }[kind]
+    with as_options():
+        (found,) = warnings_of(frame.assign(**{kind: copy}), positive)
+    assert found.startswith(f"column '{kind}' alone tells the label (AUC ")
+    assert "(--drop " in found
+
+
+def test_categories_and_few_rows_that_tell_the_label_by_chance_are_no_copies():
+    frame, positive = plain(60)
+    assert warnings_of(frame.assign(town=[f"t{k // 2}" for k in range(60)]), positive) == []
+    few = np.arange(60) < 3
+    assert not any("alone tells" in warning for warning in warnings_of(frame.assign(x=np.arange(60.0)), few))
+
+
+def test_whole_numbers_that_only_number_rows():
+    frame, positive = plain()
+    order = np.random.default_rng(3).permutation(300)
+    found = warnings_of(frame.assign(row=order), positive)
+    assert found == ["whole numbers, distinct in every row: row; leave out those that only number rows (drop='row')"]
+    assert warnings_of(frame.assign(row=frame["age"].rank().astype(int)), positive) == []  # it tells something
+    assert warnings_of(frame.assign(row=order * 1.5), positive) == []
+    # They count the rows, and tell the label:
+    ten = warnings_of(frame[:12].assign(row=np.arange(12)), np.arange(12) > 5)
+    assert [warning for warning in ten if "only number rows (drop='row')" in warning]
+
+
+@pytest.mark.parametrize(
+    ("n", "positives", "expected"),
+    [(49, 20, ["there are only 49 rows: "]), (50, 20, []), (80, 71, ["only 9 rows are labeled negative: "])],
+)
+def test_few_rows(n, positives, expected):
+    found = warnings_of(plain(n)[0], np.random.default_rng(2).permutation(n) < positives)
+    assert [warning.startswith(start) for warning, start in zip(found, expected, strict=True)] == [True] * len(expected)
+
+
+def test_equal_rows_with_different_labels():
+    frame, positive = plain()
+    twice, labels = pd.concat([frame, frame.iloc[:30]]), np.concatenate([positive, ~positive[:30]])
+    found = warnings_of(twice, labels)
+    assert found == [
+        "60 rows have the same features as a row with the other label: if equal rows have the same true label, at "
+        "least 9.09% of the labels are wrong"
+    ]
+    numbered = twice.assign(row=np.random.default_rng(0).permutation(330), who=[f"c{k}" for k in range(330)])
+    assert warnings_of(numbered, labels)[1:] == found  # what names rows is left aside
+    rng = np.random.default_rng(0)
+    cubes = pd.DataFrame(rng.integers(0, 3, (2000, 3)), columns=list("abc"))
+    flips = rng.random(2000) < 0.2
+    _, wrong = disagreement(cubes, (cubes.sum(axis=1) > 3).to_numpy() ^ flips, np.ones(2000))
+    assert 0.95 * flips.sum() <= wrong <= flips.sum()
+
+
+# --- Predicting ---
+
+
+def test_predictions_of_frames(data, model):
+    frame = data[0]
+    other = frame.sample(frac=1, random_state=0)[["plan", "y", "x"]]  # other order, other columns
+    found = model.predict(other)
+    np.testing.assert_allclose(found.scores, model.predict(frame).scores[other.index], rtol=1e-12)
+    assert found.table.index.equals(other.index)
+    assert list(found.table.columns) == ["score", "prediction", "clean_probability"]
+    assert found.labels == ["yes" if score > 0 else "no" for score in found.scores]
+    np.testing.assert_allclose(model.predict(pl.from_pandas(frame)).scores, model.predict(frame).scores)
+    assert model.predict(frame[:0]).table.empty
+
+
+def test_predictions_of_files(data, model, tmp_path):
+    frame = data[0][:50].drop(columns="who")
+    frame.to_csv(tmp_path / "new.csv", index=False, sep="|")
+    found = model.predict(tmp_path / "new.csv", sep="|")
+    pd.testing.assert_frame_equal(found.table, model.predict(frame).table)
+    assert found.notes == ("separator: pipe; decimal point; encoding: UTF-8",)
+    assert model.score(frame) == pytest.approx(sl.metrics.auc(found.scores, frame["y"] == "yes"))
+    with pytest.raises(ValueError, match="can be told of a file only, and the table is a data frame"):
+        model.predict(frame, sep=";")
+
+
+def test_what_differs_from_the_table_of_the_fit_is_a_warning(data, model):
+    frame = data[0][:200].drop(columns=["y", "who", "unit"])
+    for change, expected in (
+        ({"color": 1}, "columns that the table of the fit did not have are ignored: color"),
+        ({"x": 900.0}, "column 'x' is far outside the range of the fit in 200 of 200 rows"),
+        ({"x": np.nan}, "column 'x' is empty in all rows"),
+        ({"plan": "gold"}, "column 'plan' has a category that the fit has not seen in 200 of 200 rows"),
+    ):
+        with pytest.warns(UserWarning, match=f"^{expected}$"):
+            model.predict(frame.assign(**change))
+    model.predict(frame.assign(plan=np.where(np.arange(200) < 20, "gold", frame["plan"])))  # a few are no warning
+
+
+def test_parts_are_counted_as_the_whole(data, model):
+    frame = data[0].assign(x=lambda frame: frame["x"].where(frame.index > 9, 1e9), plan="gold", new=1)
+    found = []
+    for parts in ([frame], [frame[:50], frame[50:]]):
+        differences = Differences(model.encoding, model.profile)
+        for part in parts:
+            differences.add(part, model.encoding.transform(part).unseen)
+        found.append(differences.sentences())
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+
+
+@pytest.mark.parametrize("target", ["p.csv", "p.parquet"])
+def test_parts_of_a_file_are_the_whole(data, model, tmp_path, target):
+    frame = data[0].drop(columns="y").assign(plan=lambda frame: frame["plan"].where(frame.index > 5, "gold"), more=1)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    notes = [
+        predict_file(model, tmp_path / "new.csv", tmp_path / f"{rows}-{target}", ["who"], rows=rows)
+        for rows in (300, 5000)
+    ]
+    assert notes[0] == notes[1]
+    positive = int((model.predict_frame(frame).scores > 0).sum())
+    pi, pi_prime = model.rates
+    assert notes[0] == [
+        f"1000 rows: {positive} predicted 'yes', {1000 - positive} 'no'",
+        f"clean_probability: that 'yes' is the true label of a row, for pi = {pi:.2f} and pi' = {pi_prime:.2f}, "
+        "estimated in the fit",
+        "columns ignored: unit",
+        "categories not seen in the fit, treated as none of those seen: plan (6 rows)",
+        "separator: comma; decimal point; encoding: UTF-8",
+        "warning: columns that the table of the fit did not have are ignored: more",
+    ]
+    read = pd.read_parquet if target.endswith("parquet") else lambda path: pd.read_csv(path, dtype={"who": str})
+    found = read(tmp_path / f"300-{target}")
+    pd.testing.assert_frame_equal(found, read(tmp_path / f"5000-{target}"))
+    assert found["who"].tolist() == frame["who"].tolist()  # in order, and 0012 stays 0012
+    np.testing.assert_allclose(found["score"], model.predict_frame(frame).scores, rtol=1e-12)
+    np.testing.assert_allclose(scores_of_file(model, tmp_path / "new.csv", rows=300), found["score"], rtol=1e-12)
+    if target == "p.parquet":
+        assert pq.ParquetFile(tmp_path / f"300-{target}").num_row_groups == 4
+
+
+@pytest.mark.parametrize("target", ["p.csv", "p.parquet"])
+def test_an_error_in_the_last_part_leaves_no_file(data, model, tmp_path, target):
+    frame = data[0].assign(x=[*data[0]["x"][:-1].astype(str), "old"])
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(ValueError, match="column 'x' must hold numbers, got 'old'"):
+        predict_file(model, tmp_path / "new.csv", tmp_path / target, rows=300)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_columns_to_keep_do_not_change_scores_and_are_written_as_they_stand(tmp_path):
+    """A feature that is kept is read as a number for the model; NA may be a country."""
+    frame = pd.DataFrame({"x": np.arange(40) / 8 + 0.35, "size": 1.0 + np.arange(40) % 7, "y": np.arange(40) > 17})
+    lines = ["who;x;size", *(f"{'NA' if k % 2 else ''};{k},35;{8 - k}.654" for k in range(6))]
+    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
+    predict_file(fit(frame), tmp_path / "new.csv", tmp_path / "without.csv")
+    predict_file(fit(frame), tmp_path / "new.csv", tmp_path / "with.csv", ["size", "x", "who"], rows=4)
+    without, kept = (pd.read_csv(tmp_path / name, dtype=str) for name in ("without.csv", "with.csv"))
+    assert without["score"].tolist() == kept["score"].tolist()
+    assert kept["x"].tolist() == [f"{k},35" for k in range(6)]
+    assert (tmp_path / "with.csv").read_text().count(",NA,") == 3
+
+
+# --- Thresholds ---
+
+
+def test_as_many_rows_as_asked_for_and_never_more():
+    scores = np.random.default_rng(0).normal(size=101)
+    assert [(scores > top_threshold(scores, k)).sum() for k in (0, 1, 50, 100, 101, 999)] == [0, 1, 50, 100, 101, 101]
+    ties = np.array([3.0, 2.0, 2.0, 2.0, 1.0])
+    assert [(ties > top_threshold(ties, k)).sum() for k in range(6)] == [0, 1, 1, 1, 4, 5]
+    near = np.array([1.0, np.nextafter(1.0, 2.0), 5.0])  # equal rows may differ so, by their places
+    assert (near > top_threshold(near, 2)).sum() == 1
+    _, notes = Wanted(top_k=2).find(None, lambda: ties)
+    assert "which the 1 largest scores of this table are above, since others tie with the next one" in notes[0]
+
+
+@pytest.mark.parametrize("costs", [(1.0, 1.0), (1.0, 5.0), (5.0, 1.0)])
+def test_costs_on_clean_labels_are_nearly_the_smallest(costs):
+    """By the true classes, which the model does not know, and by the probabilities that it gives."""
+    rng = np.random.default_rng(0)
+    true = rng.random(2000) < 0.3
+    frame = pd.DataFrame({"x": 1.5 * true + rng.normal(size=2000), "y": true ^ (rng.random(2000) < 0.1)})
+    labeled = frame["y"].to_numpy()
+    model = fit(frame, pi=true[labeled].mean(), pi_prime=true[~labeled].mean())
+    scores = model.estimator.oof_scores_
+
+    def cost(threshold):
+        above = scores > threshold
+        return costs[0] * np.mean(above & ~true) + costs[1] * np.mean(~above & true)
+
+    threshold = cost_threshold(model, *costs)
+    assert cost(threshold) < 1.1 * min(cost(each) for each in np.quantile(scores, np.linspace(0, 1, 200)))
+    found = model.predict(frame)
+    assert ((found.scores > threshold) == (found.probabilities > costs[0] / sum(costs))).all()
+
+
+def test_costs_need_rates_and_only_one_thing_is_asked_for():
+    rng = np.random.default_rng(0)
+    unknown = fit(pd.DataFrame({"x": rng.normal(size=60), "y": [0, 1] * 30}))
+    assert unknown.rates is None
+    with pytest.raises(ValueError, match="costs need the rates of the noise"):
+        cost_threshold(unknown)
+    with pytest.raises(ValueError, match="got threshold and costs"):
+        Wanted(threshold=0.5, cost_false_positive=2.0).check()
+    for cost in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="cost_false_positive must be a number above 0"):
+            Wanted(cost_false_positive=cost).check()
+    assert Wanted(cost_false_negative=3.0).costs == (1.0, 3.0)
+
+
+def test_what_each_threshold_does_is_counted(data, model):
+    found = evaluate(model)
+    made = {choice.option: choice for choice in choices(found, model, "yes")}
+    assert len(made) == 7
+    for choice in made.values():
+        above = found.scores > choice.threshold
+        assert choice.rows == above.sum()
+        assert choice.found == pytest.approx(above[found.positive].mean())
+        assert choice.false_alarms == pytest.approx(above[~found.positive].mean())
+        assert choice.clean.tpr.low <= choice.clean.tpr.value <= choice.clean.tpr.high
+    assert made["--cost-false-positive 5"].rows <= made["--cost-false-negative 5"].rows
+    assert made["--top-k 100"].rows == 100
+
+
+# --- Labels and what the scores tell ---
+
+
+def test_every_row_is_listed_the_worst_first(data, model):
+    frame, wrong = data
+    found = label_table(model, frame, ["who"])
+    assert list(found.columns) == ["row", "who", "given_label", "label_quality", "suggested_label", "score"]
+    assert sorted(found["row"]) == list(range(1, 1001))
+    assert found["label_quality"].is_monotonic_increasing
+    assert (found["who"] == frame["who"].to_numpy()[found["row"] - 1]).all()
+    assert (found["given_label"] == frame["y"].to_numpy()[found["row"] - 1]).all()
+    assert wrong[found["row"][:100] - 1].mean() > 0.9
+    other = found["given_label"] != found["suggested_label"]
+    assert (other == (found["label_quality"] < 0.5)).all()
+    assert 100 < other.sum() < 200
+    np.testing.assert_allclose(found["score"], model.estimator.oof_scores_[found["row"] - 1], atol=1e-6)
+
+
+def test_rows_without_a_label_or_weight(data):
+    frame = data[0].head(100).assign(times=np.where(np.arange(100) % 10 == 3, 0.0, 1.0))
+    found = label_table(fit(frame, drop=["who"], weight="times", pi=0.9, pi_prime=0.1), frame)
+    assert found["label_quality"].isna().tolist() == [False] * 90 + [True] * 10
+    assert set(found["row"][90:]) == set(range(4, 101, 10))
+    some = data[0].assign(y=data[0]["y"].where(np.arange(1000) >= 7))
+    assert label_table(fit(some, drop=["who"]), some)["row"].min() == 8
+
+
+def test_noise_in_words(data, model):
+    found = evaluate(model)
+    words = noise_in_words(found, model.labels)
+    assert words[0].startswith("About 1")
+    assert "of the labels 'yes' (95% interval " in words[0]
+    assert words[1].startswith("This assumes ")
+    assert found.wrong_share.low < data[1].mean() < found.wrong_share.high
+    given = fit(data[0], drop="who", pi=0.9, pi_prime=0.1)
+    assert noise_in_words(evaluate(given), given.labels) == [
+        "As you said, 10% of the labels 'yes' and 10% of the labels 'no' are wrong: 10% of all labels."
+    ]
+    assert [percent(share) for share in (0.0, 0.0005, 0.0094, 0.01, 1.0)] == ["0%", "below 0.1%", "0.9%", "1%", "100%"]
+
+
+def test_the_interval_on_clean_labels_allows_for_that_of_the_rates(model):
+    found = evaluate(model)
+    exact = sl.metrics.estimate_clean_auc(found.scores, found.positive, *found.rates)
+    assert found.clean_auc.value == pytest.approx(exact.value)
+    assert found.clean_auc.low < exact.low
+    assert found.prior == pytest.approx(0.5, abs=0.1)
+
+
+def test_where_the_noise_cannot_be_told_there_are_bounds():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.1, "yes", "no")})
+    found = fit(frame)
+    assert found.rates is None
+    noise = noise_summary(found)
+    assert (noise["noise"]["pi"], noise["wrong_share"]["value"]) == (None, None)
+    assert noise["wrong_share"]["high"] > 0.5
+    assert noise["words"][0].startswith("How many labels are wrong cannot be told: ")
+
+
+@pytest.mark.parametrize("rates", [{}, {"pi": 1.0, "pi_prime": 0.3}])
+@pytest.mark.parametrize("distance", [1.0, 6.0])
+def test_rows_without_a_label_are_unlabeled(rates, distance):
+    rng = np.random.default_rng(0)
+    true = rng.random(1500) < 0.5
+    y = np.where(true & (rng.random(1500) < 0.6), "yes", None)
+    frame = pd.DataFrame({"x": distance * true + rng.normal(size=1500), "y": y})
+    model = fit(frame, unlabeled="positive-unlabeled", **rates)
+    found = label_table(model, frame)
+    labeled = (frame["y"] == "yes").to_numpy()[found["row"] - 1]
+    assert (found["given_label"] == np.where(labeled, "yes", "")).all()
+    assert not labeled[: (~labeled).sum()].any()
+    assert set(found["suggested_label"][~labeled]) <= {"", "yes"}
+    for importances in ([Importance("x", 0.3, 0.1)], None):
+        text = text_of(fit_page(model, frame, importances, About("d")))
+        assert f"{labeled.sum()} labeled 'yes', {(~labeled).sum():,} unlabeled." in text
+        assert "of the unlabeled rows are 'yes'" in text
+        assert "labeled 'not yes'" not in text
+
+
+def test_importance_is_that_of_columns_and_bounded_in_time():
+    rng = np.random.default_rng(0)
+    frame, _ = table(300)
+    frame = frame.assign(rest=rng.normal(size=300))
+    model = fit(frame, drop=["who"])
+    found = column_importance(model, frame)
+    assert found[0].column == "x"
+    assert {each.column for each in found} == {"x", "plan", "rest"}
+    assert found[0].is_clear
+    assert not found[-1].is_clear
+    assert found[0].fall > 0.1 > abs(found[-1].fall)
+    once = column_importance(model, frame, seconds=0.0)  # one column of one fold is always done
+    assert ([each.column for each in once], once[0].sd) == (["x"], None)
+
+
+# --- The page ---
+
+
+class Structure(HTMLParser):
+    """The tags, ids, headings, links and the text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.ids, self.headings, self.links, self.words = [], [], [], [], []
+        self.feed(page)
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append((tag, given))
+        self.ids += [given["id"]] if "id" in given else []
+        self.headings += [int(tag[1])] if tag in ("h1", "h2", "h3") else []
+        self.links += [given[name] for name in ("href", "src") if name in given]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def text_of(page):
+    return Structure(page).text
+
+
+def test_the_page_begins_with_the_verdict(page, data):
+    found = Structure(page)
+    text = found.text
+    order = [text.index(part) for part in (
+        "of the labels are wrong", "labels to check", "Do the columns tell the labels apart?", "Look at this first",
+        "Which columns matter", "What was done with them", "what for, and the option of", "Which models were tried",
+    )]  # fmt: skip
+    assert order == sorted(order)
+    assert "if which labels are wrong has nothing to do with the columns" in text
+    assert "AUC 0.9" in text or "AUC 1.0" in text
+    assert next(given["class"] for tag, given in found.tags if tag == "table") == "rows"
+
+
+def test_the_page_is_whole_valid_and_asks_no_network(page):
+    found = Structure(page)
+    assert len(set(found.ids)) == len(found.ids)
+    assert found.headings[0] == 1
+    assert all(after <= before + 1 for before, after in zip(found.headings, found.headings[1:], strict=False))
+    assert all(link.startswith(("#", "data:")) for link in found.links)
+    assert {link[1:] for link in found.links if link.startswith("#")} <= set(found.ids)
+    assert not {"script", "link rel=stylesheet"} & {tag for tag, _ in found.tags}
+    for tag, given in found.tags:
+        assert tag != "svg" or "aria-label" in given or given.get("aria-hidden") == "true"
+
+
+def test_names_labels_and_values_cannot_break_the_page():
+    frame, _ = table(200)
+    frame = frame.assign(y=np.where(frame["y"] == "yes", HOSTILE, "$10% - $20%\x00\u202e"))
+    frame[HOSTILE] = np.where(frame["x"] > 2, "<b>{{ 7 * 7 }}</b>", "'\"&amp;")
+    frame = frame.rename(columns={"y": f"label {HOSTILE}"})
+    model = fit(frame, f"label {HOSTILE}", drop=["who"])
+    page = fit_page(model, frame, column_importance(model, frame), About(HOSTILE, HOSTILE, [HOSTILE]))
+    found = Structure(page)
+    assert not {"script", "img", "b"} & {tag for tag, _ in found.tags}
+    assert "{{ 7 * 7 }}" in found.text
+    assert "\x00" not in page
+    assert "$10% - $20%\\x00\\u202e" in found.text
+
+
+def test_a_table_without_signal_says_so():
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "y": rng.permutation(["a", "b"] * 60)})
+    model = fit(frame)
+    text = text_of(fit_page(model, frame, column_importance(model, frame), About("data.csv")))
+    assert "Do the columns tell the labels apart? Not that one could see" in text
+    assert "How good is the ranking on true labels? Cannot be told" in text
+    assert "Do the labels belong to these rows?" in text
+    assert "relies on most" not in text
+    assert "at least as good on true labels" not in text
+
+
+def test_rates_that_cannot_be_are_a_warning_on_the_page():
+    frame, _ = table(300, rates=(0.0, 0.0))
+    with pytest.warns(UserWarning, match="cannot be"):
+        model = fit(frame, drop=["who"], pi=0.6, pi_prime=0.4)
+    assert "cannot be: " in text_of(fit_page(model, frame, None, About("data.csv")))
+
+
+def test_what_is_chance_is_pale():
+    frame, _ = table(150)
+    model = fit(frame, drop=["who"])
+    chance, clear = Importance("plan", 0.006, 0.004), Importance("x", 0.3, 0.01)
+    page = fit_page(model, frame, [chance], About("data.csv"))
+    assert '<tr class="pale"><th scope="row">plan' in page
+    assert 'width="12.0"' in page  # it does not fill the width
+    assert "relies on most" not in text_of(page)
+    assert "The column x is what the ranking relies on most" in text_of(fit_page(model, frame, [clear], About("d")))
+
+
+def test_values_are_texts_that_can_be_read():
+    values = (1.0, 0.1234567, "a" * 100, float("nan"), True, "x\ny", None, pd.NaT, [1, 2])
+    texts = ["1", "0.123457", "a" * 79 + "…", "", "True", "x\\ny", "", "", "[1, 2]"]
+    assert [shown(value) for value in values] == texts
+
+
+def test_a_page_that_fails_loses_nothing(data, model, tmp_path, monkeypatch):
+    frame = data[0]
+
+    def fail(*_):
+        raise RuntimeError("no font")
+
+    model.save(tmp_path / "m")
+    monkeypatch.setattr("symloss.tabular.documents.fit_page", fail)
+    assert write_documents(model, frame, tmp_path / "m", About("d")) == [
+        "report.html could not be made: RuntimeError: no font"
+    ]
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == FILES[:3]
+    sl.tabular.load(tmp_path / "m")
+
+
+def test_the_page_in_a_browser(visit, page, tmp_path):
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    for width, scheme in ((1400, "light"), (390, "dark")):
+        seen = visit(tmp_path / "report.html", viewport={"width": width, "height": 900}, color_scheme=scheme)
+        assert seen.evaluate("document.documentElement.scrollWidth") == width
+        assert seen.locator(".button").is_visible()
+        assert seen.locator("svg polyline.curve").count() == 2
+        background = seen.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
+        assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 27)"}[scheme]
+
+
+# --- Saving, scikit-learn, modules ---
+
+
+def test_a_saved_model_predicts_the_same(data, model, tmp_path):
+    frame = data[0]
+    assert [path.name for path in model.save(tmp_path / "model")] == ["model.safetensors"]
+    again = sl.tabular.load(str(tmp_path / "model"))
+    pd.testing.assert_frame_equal(again.predict(frame).table, model.predict(frame).table, check_exact=True)
+    assert (again.notes, again.profile, again.encoding) == (model.notes, model.profile, model.encoding)
+    assert (repr(again), again.noise, again.rates) == (repr(model), model.noise, model.rates)
+    assert again.score(frame) == model.score(frame)
+    again.save(tmp_path / "model")  # it is replaced
+    (tmp_path / "model" / "thesis.tex").write_text("x")
+    with pytest.raises(ValueError, match=r"holds more than a model \(thesis.tex\), and is not overwritten"):
+        model.save(tmp_path / "model")
+
+
+def test_a_damaged_model_is_refused_in_one_line(model, tmp_path):
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-10] + b"0123456789")
+    with pytest.raises(ValueError, match="damaged"):
+        sl.tabular.load(tmp_path / "model")
+    path.write_bytes(content)
+    estimator, beside = load_with(path)
+    for key, wrong in (("labels", ["no"]), ("profile", 3), ("encoding", beside["encoding"] | {"columns": []})):
+        save_with(estimator, path, beside | {key: wrong})
+        with pytest.raises(ValueError, match=r"model.safetensors is damaged: ") as refused:
+            sl.tabular.load(tmp_path / "model")
+        assert "\n" not in str(refused.value)
+    save_with(estimator, path, None)
+    with pytest.raises(ValueError, match="holds an estimator without the columns of a table"):
+        sl.tabular.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="no model in "):
+        sl.tabular.load(tmp_path)
+
+
+def test_candidates_of_others_are_saved(tmp_path):
+    frame, _ = table(200)
+    model = fit(frame, drop="who", candidates=[("bayes", GaussianNB())])
+    model.save(tmp_path / "model")
+    again = sl.tabular.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(frame).scores, model.predict(frame).scores)
+
+
+def test_the_pipeline_predicts_what_the_model_does_and_can_be_fitted_again(data, model):
+    frame = data[0]
+    pipeline = model.to_sklearn()
+    np.testing.assert_allclose(pipeline.decision_function(frame), model.predict(frame).scores)
+    assert pipeline.predict(frame).tolist() == model.predict(frame).labels
+    assert pipeline.predict(pl.from_pandas(frame)).tolist() == model.predict(frame).labels
+    again = clone(pipeline).fit(frame[["plan", "x"]], frame["y"])
+    assert (again.predict(frame) == pipeline.predict(frame)).mean() > 0.98
+
+
+def test_the_module_scores_encoded_rows(data, model):
+    import torch
+
+    frame = data[0]
+    encoded = torch.from_numpy(model.encoding.transform(frame).values)
+    np.testing.assert_allclose(model.to_module()(encoded).detach(), model.predict(frame).scores, rtol=1e-4, atol=1e-5)
+
+
+# --- The command line ---
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    """The data as files, and a model fitted to them from the command line."""
+    folder = tmp_path_factory.mktemp("tables")
+    data[0].head(300).to_csv(folder / "data.csv", index=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("symloss.estimators.selection.default_candidates", lambda *_: LINEAR)
+        patch.setattr("sys.argv", ["symloss", "fit", "data.csv", "--out", "model"])
+        result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who", "--pi",
+                      "0.9", "--pi-prime", "0.2")  # fmt: skip
+    (folder / "output.txt").write_text(result.stdout)
+    (folder / "progress.txt").write_text(result.stderr)
+    return folder
+
+
+def test_fit_says_what_it_did(folder):
+    text = (folder / "output.txt").read_text()
+    for line in (
+        "label y: 'yes' is positive (", "), the larger label; 'no' is negative (", "300 rows, 2 columns as 4 features",
+        "one-hot encoded: plan (3 categories)", "dropped: unit (constant)", "AUC on noisy folds", "weight",
+        "on the given labels, cross-validated: 0.", "AUC on clean labels, estimated: ", "% interval", "threshold: ",
+        "As you said, 10% of the labels 'yes' and 20% of the labels 'no' are wrong", "report.html",
+    ):  # fmt: skip
+        assert line in text
+    assert sorted(path.name for path in (folder / "model").iterdir()) == FILES
+    assert "symloss fit data.csv --out model" in (folder / "model" / "report.html").read_text(encoding="utf-8")
+    lines = (folder / "progress.txt").read_text().splitlines()
+    assert lines[0].startswith("Scoring candidates on folds: 1 of 5")  # whole lines, in a file
+    assert "\r" not in (folder / "progress.txt").read_text()
+
+
+@pytest.mark.usefixtures("quick")
+def test_fit_for_programs_with_the_other_risk(folder, tmp_path):
+    frame = pd.read_csv(folder / "data.csv").assign(y=lambda frame: np.where(frame["y"] == "yes", 1, 2), times=2.0)
+    frame.to_parquet(tmp_path / "data.parquet")
+    options = ["--risk", "ber", "--positive", "1", "--weight", "times", "--drop", "who", "--json"]
+    result = done("fit", tmp_path / "data.parquet", "--label", "y", "--out", tmp_path / "m", *options)
+    found = json.loads(result.stdout)
+    assert (found["score"], found["label"], found["positive"], found["negative"]) == ("balanced accuracy", "y", 1, 2)
+    assert (found["rows"], found["clean_score"], len(found["warnings"])) == (300, None, 1)
+    assert sum(candidate["weight"] for candidate in found["candidates"]) == pytest.approx(1)
+    assert str(tmp_path / "m" / "model.safetensors") in found["files"]
+
+
+def test_predict_is_what_the_model_says(folder, data, tmp_path):
+    result = done("predict", folder / "model", folder / "data.csv", "--id", "who", "--out", tmp_path / "p.csv")
+    assert result.stdout == ""
+    assert "300 rows: " in result.stderr
+    written = pd.read_csv(tmp_path / "p.csv", dtype={"who": str})
+    assert list(written.columns) == ["who", "score", "prediction", "clean_probability"]
+    found = sl.tabular.load(folder / "model").predict(folder / "data.csv")
+    np.testing.assert_allclose(written["score"], found.scores, rtol=1e-12)
+    assert written["prediction"].tolist() == found.labels
+    lines = done("predict", folder / "model", folder / "data.csv").stdout.splitlines()
+    assert (lines[0], len(lines)) == ("score,prediction,clean_probability", 301)
+
+
+def test_thresholds_on_the_command_line(folder, tmp_path):
+    def predicted(*arguments):
+        result = done("predict", folder / "model", folder / "data.csv", "--out", tmp_path / "p.csv", *arguments)
+        return pd.read_csv(tmp_path / "p.csv"), result.stderr
+
+    found, notes = predicted("--top-k", "7")
+    assert (found["prediction"] == "yes").sum() == 7
+    assert "300 rows: 7 predicted 'yes', 293 'no'" in notes
+    assert (predicted("--share", "0.25")[0]["prediction"] == "yes").sum() == 75
+    found, _ = predicted("--threshold", "-0.5")
+    assert ((found["prediction"] == "yes") == (found["score"] > -0.5)).all()
+    found, notes = predicted("--cost-false-negative", "5")
+    threshold = cost_threshold(sl.tabular.load(folder / "model"), 1.0, 5.0)
+    assert ((found["prediction"] == "yes") == (found["score"] > threshold)).all()
+    assert "by the rates pi = 0.90 and pi' = 0.20, given to the fit" in notes
+
+
+@pytest.mark.usefixtures("quick")
+def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monkeypatch):
+    frame, wrong = data
+    frame.assign(y=frame["y"].replace("yes", "[bold]yes")).to_csv(tmp_path / "data.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    result = done("audit", "data.csv", "--label", "y", "--id", "who")
+    assert "of the labels seem wrong: " in result.stdout
+    assert " labels are more likely wrong than right\nthe 10 least credible labels:" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines()]
+    rows = [line for line in rows if len(line) == 5 and line[0].isdigit()]
+    assert len(rows) == 10
+    assert np.mean([wrong[int(row[0]) - 1] for row in rows]) > 0.7
+    assert all({row[2], row[3]} == {"[bold]yes", "no"} for row in rows)
+    assert sorted(path.name for path in (tmp_path / "audit").iterdir()) == ["labels.csv", "noise.json", "report.html"]
+    assert len(pd.read_csv(tmp_path / "audit" / "labels.csv")) == 1000
+    found = json.loads(done("audit", "data.csv", "--label", "y", "--id", "who", "--json").stdout)  # it is replaced
+    assert found["suspicious"] > 100
+    assert "Which columns matter" not in (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("command", ["audit", "fit"])
+def test_labels_that_somebody_has_checked_are_not_overwritten(data, tmp_path, command):
+    data[0].head(60).to_csv(tmp_path / "data.csv", index=False)
+    labels = tmp_path / "out" / "labels.csv"
+    arguments = [command, tmp_path / "data.csv", "--label", "y", "--out", tmp_path / "out"]
+    done(*arguments)
+    written = labels.read_bytes()
+    assert "the data, is in" in error_of(command, labels, "--label", "given_label", "--out", tmp_path / "out")
+    labels.write_bytes(written.replace(b"yes", b"no", 1))  # as somebody does who corrects a label
+    assert "labels may have been checked there, so it is not overwritten" in error_of(*arguments)
+    assert labels.read_bytes() != written
+    done(*arguments, "--overwrite")
+    assert labels.read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", "--label", "y"], "no such file: nowhere.csv"),
+        (["--label", "Y"], "no column 'Y' (the label); did you mean 'y'?"),
+        (["--label", "unit"], "must have two distinct values, got only one class: 'kg' (300 rows)"),
+        (["--label", "plan"], "must have two distinct values, got 3 distinct values: 'basic' ("),
+        (["--label", "y", "--risk", "f1"], "the risk must be auc or ber, got 'f1'"),
+        (["--label", "y", "--positive", "YES"], "the labels are 'no' and 'yes'; did you mean --positive yes?"),
+        (["--label", "y", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
+        (["--label", "y", "--drop", "y"], "must be different columns"),
+        (["--label", "y", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),
+        (["--label", "y", "--drop", "who", "--pi", "0.8"], "give both pi and pi' or neither"),
+        (["--label", "y", "--jobs", "0"], "--jobs must be a number of fits"),
+        (["--label", "y", "--time-limit", "-1"], "--time-limit must be a number of seconds above 0, got -1"),
+        (["--label", "y", "--id", "whom"], "no column 'whom' (to keep); did you mean 'who'?"),
+    ],
+)
+def test_bad_input_to_fit(folder, tmp_path, arguments, message):
+    data = [] if arguments[0] == "nowhere.csv" else [folder / "data.csv"]
+    assert message in error_of("fit", *data, *arguments, "--out", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_folders_that_cannot_or_must_not_be_written_are_refused_before_the_fit(folder, tmp_path):
+    data = ["fit", folder / "data.csv", "--label", "y", "--out"]
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("x")
+    assert "cannot be written: Not a directory" in error_of(*data, folder / "data.csv" / "model")
+    assert "holds more than a model (thesis.tex)" in error_of(*data, tmp_path / "thesis")
+    assert "is a file, and is not overwritten" in error_of(*data, folder / "data.csv")
+    assert (tmp_path / "thesis" / "thesis.tex").read_text() == "x"
+
+
+def test_bad_input_to_predict(folder, data, tmp_path):
+    model, rows = folder / "model", folder / "data.csv"
+    data[0].drop(columns=["x", "plan"]).to_csv(tmp_path / "a.csv", index=False)
+    assert "columns that the model needs are missing: x, plan" in error_of("predict", model, tmp_path / "a.csv")
+    data[0].rename(columns={"plan": "Plan"}).to_csv(tmp_path / "b.csv", index=False)
+    assert "did you mean 'Plan' for 'plan'?" in error_of("predict", model, tmp_path / "b.csv")
+    assert "no column 'whom' (to keep); did you mean 'who'?" in error_of("predict", model, rows, "--id", "whom")
+    assert "no model in " in error_of("predict", tmp_path, rows)
+    for arguments, message in (
+        (["--share", "0.1", "--top-k", "3"], "give one of --threshold, --share, --top-k and costs"),
+        (["--share", "1.5"], "--share"),
+        (["--cost-false-positive", "0"], "--cost-false-positive must be a number above 0"),
+        (["--threshold", "nan"], "--threshold must be a number, got nan"),
+        (["--out", tmp_path / "no" / "such" / "p.csv"], "cannot be written: there is no folder"),
+        (["--out", rows], "is the data; it is not overwritten"),
+        (["--out", model / "new.csv"], "the model; nothing is written there"),
+        (["--out", tmp_path / "p.xlsx"], "must end in one of"),
+    ):
+        assert message in error_of("predict", model, rows, *arguments)
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_refused_value_names_its_row_and_line(folder, tmp_path):
+    lines = (folder / "data.csv").read_text().splitlines()
+    lines[0] += ",weight"
+    lines[1:] = [f"{line},{-1 if k == 40 else 1}" for k, line in enumerate(lines[1:])]
+    (tmp_path / "data.csv").write_text("\n".join([lines[0], "", *lines[1:]]) + "\n")
+    said = error_of("fit", tmp_path / "data.csv", "--label", "y", "--weight", "weight", "--out", tmp_path / "model")
+    assert said.endswith("infinite in row 41 (line 43)\n")
+
+
+def test_standard_input_and_output(folder):
+    command = [sys.executable, "-m", "symloss", "predict", str(folder / "model"), "-"]
+    with (folder / "data.csv").open() as stream:
+        result = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True)
+    assert len(result.stdout.splitlines()) == 301
