@@ -5,10 +5,6 @@ import gzip
 import io
 import itertools
 import json
-import os
-import random
-import sys
-import threading
 import zipfile
 from decimal import Decimal
 
@@ -17,26 +13,24 @@ import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.naive_bayes import GaussianNB
 from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.columns import Column, Encoding, Numbers, has_only_numbers
+from symloss.columns import Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, load, save
+from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
 from symloss.estimators.imputation import Imputation
 from symloss.naming import as_options
 from symloss.tabular import fit
 from symloss.tabular.given_labels import match_labels, read_labels
-from symloss.tabular.reading import ReadOptions, read, read_chunks, read_chunks_beside
+from symloss.tabular.reading import ReadOptions, read, read_pieces
 from symloss.tabular.writing import whole_table, write_table
 
 # What colleagues would point out is not what these tests are about.
@@ -83,58 +77,39 @@ READ = [
     ("commas", "a.csv", CSV, {}, PLAIN, "separator: comma; decimal point; encoding: UTF-8"),
     ("semicolons", "a.csv", b"a;b\n1;x\n2;y\n", {}, PLAIN, "separator: semicolon; decimal point"),
     ("tabs in .csv", "a.csv", b"a\tb\n1\tx\n2\ty\n", {}, PLAIN, "separator: tab"),
-    ("pipes, no suffix", "a", b"a|b\n1|x\n2|y\n", {}, PLAIN, "separator: pipe"),
     ("told by name", "a.csv", b"a\tb\n1\tx\n2\ty\n", {"sep": "tab"}, PLAIN, "separator: tab"),
     ("separators in quotes", "a.csv", b'a;b\n1;"x;\n;y"\n2;"u;v;w"\n', {}, {"a": [1, 2], "b": ["x;\n;y", "u;v;w"]}, ""),
-    ("quotes in quotes", "a.csv", b'a,b\n1,"say ""x"""\n2,y\n', {}, {"a": [1, 2], "b": ['say "x"', "y"]}, ""),
     ("a quote in a value", "a.csv", b'a,b\n1,5" pipe\n2,\n', {}, {"a": [1, 2], "b": ['5" pipe', NAN]}, ""),
-    ("commas in texts", "a.csv", b"a;b\n1;x, y, z\n2;u, v\n", {}, {"a": [1, 2], "b": ["x, y, z", "u, v"]}, "semicolon"),
     ("Windows line ends", "a.csv", b"a,b\r\n1,x\r\n2,y\r\n", {}, PLAIN, ""),
     ("old Mac line ends", "a.csv", b"a,b\r1,x\r2,y\r", {}, PLAIN, ""),
-    ("no last line end", "a.csv", CSV.rstrip(), {}, PLAIN, ""),
     ("blank lines", "a.csv", b"\n\na,b\n\n1,x\n   \n2,y\n\n\n", {}, PLAIN, ""),
     ("spaces around values", "a.csv", b"a , b\n1 , x\n2, y\n", {}, PLAIN, ""),
     ("separators at all ends", "a.csv", b"a,b,\n1,x,\n2,y,\n", {}, PLAIN, "1 column without a name"),
     ("separators at ends of rows", "a.csv", b"a,b\n1,x,\n2,y,\n", {}, PLAIN, ""),
-    ("numbers of rows without a name", "a.csv", b",a\n0,5\n1,6\n", {}, {"Unnamed: 0": [0, 1], "a": [5, 6]},
-     "column 1 has no name, and is called 'Unnamed: 0'"),
     ("a hint of Excel", "a.csv", b"sep=;\r\na;b\r\n1;x\r\n2;y\r\n", {}, PLAIN, "only what separates values (sep=;)"),
     ("no names", "a.csv", b"1,2.5\n3,4\n5,6\n", {}, {"1": [3, 5], "2.5": [4, 6]},
      "the first line holds only numbers (1, 2.5), and is taken for the names"),
-    ("one column", "a.csv", b"a\n1\n2\n", {}, {"a": [1, 2]}, "one column: no comma separates names"),
     ("two that fit", "a.csv", b"a, x;b, y\n1, 2;3, 4\n", {}, {"a, x": ["1, 2"], "b, y": ["3, 4"]},
      "semicolon taken, but comma fits too; --sep ,"),
     ("UTF-8 with a mark", "a.csv", GERMAN.encode("utf-8-sig"), {}, GERMAN_TABLE, "UTF-8 with a byte order mark"),
-    ("a mark and quotes", "a.csv", '\ufeff"a","b"\n1,x\n2,\n'.encode(), {}, {"a": [1, 2], "b": ["x", NAN]}, ""),
     ("Windows-1252", "a.csv", (GERMAN + "3;€\n").encode("cp1252"), {},
      {"größe": [1.5, 2.25, 3], "ß": ["ä", "ö", "€"]}, "line 1 is not UTF-8, so Windows-1252 is a guess; --encoding"),
     ("Windows-1252 far below", "a.csv", b"a,b\n" + b"1,x\n" * 300_000 + b"1,\xe4\n", {}, None, "line 300002 is not"),
-    ("told encoding", "a.csv", "a;b\n1;я\n".encode("cp1251"), {"encoding": "cp1251"}, {"a": [1], "b": ["я"]}, "cp1251"),
     ("told UTF-16", "a.csv", GERMAN.encode("utf-16"), {"encoding": "utf-16"}, GERMAN_TABLE, "utf-16"),
     ("decimal commas", "a.csv", b"a;b\n1,5;x\n-2,25e1;y\n", {}, {"a": [1.5, -22.5], "b": ["x", "y"]}, "decimal comma"),
-    ("decimal commas in quotes", "a.csv", b'a,b\n"1,5",x\n"2,0",y\n', {}, {"a": [1.5, 2], "b": ["x", "y"]},
-     "separator: comma; decimal comma"),
     ("points between thousands", "a.csv", b"a;b\n1.234,5;1.234\n2;567\n", {}, {"a": [1234.5, 2], "b": [1234, 567]},
      "the point in 1.234 groups thousands, since other columns have decimal commas; --decimal . if"),
     ("commas between thousands", "a.csv", b'a,b\n1.5,"1,234"\n2,567\n', {}, {"a": [1.5, 2], "b": [1234, 567]},
      "the comma in 1,234 groups thousands, since other columns have decimal points; --decimal , if"),
-    ("spaces between thousands", "a.csv", "a;b\n1\u00a0234,5;x\n2 000,25;y\n".encode(), {},
-     {"a": [1234.5, 2000.25], "b": ["x", "y"]}, "decimal comma"),
     ("1,234 beside semicolons", "a.csv", b"a;b\n1,234;x\n5,678;y\n", {}, {"a": [1.234, 5.678], "b": ["x", "y"]},
      "1,234 is read as 1.234, though no number tells; --decimal . reads it otherwise"),
-    ("1,234 beside tabs", "a.csv", b"a\tb\n1,234\tx\n5,678\ty\n", {}, {"a": [1234, 5678], "b": ["x", "y"]},
-     "1,234 is read as 1234, though no number tells; --decimal , reads it otherwise"),
     ("1.234 beside semicolons", "a.csv", b"a;b\n1.234;x\n5.678;y\n", {}, {"a": [1.234, 5.678], "b": ["x", "y"]},
      "1.234 is read as 1.234, though no number tells; --decimal , reads it otherwise"),
     ("1.234, told", "a.csv", b"a;b\n1.234;x\n5.678;y\n", {"decimal": ","}, {"a": [1234, 5678], "b": ["x", "y"]}, ""),
-    ("both marks", "a.csv", b"a;b;c\n1,5;2,5;3.5\n2;3;4.25\n", {}, {"a": [1.5, 2], "b": [2.5, 3], "c": [3.5, 4.25]},
-     "column 'c' has a decimal point (3.5); --decimal , reads it as text"),
     ("a mark told, and another", "a.csv", b"a;b\n1,5;2.5\n2,5;3.5\n", {"decimal": "comma"},
      {"a": [1.5, 2.5], "b": ["2.5", "3.5"]}, ""),
     ("a decimal comma far below", "a.csv", b"a;b\n" + b"1;x\n" * 999 + b"1,5;x\n", {},
      {"a": [1.0] * 999 + [1.5], "b": ["x"] * 1000}, "decimal comma"),
-    ("dates beside decimal commas", "a.csv", b"a;b\n1,5;12.05.2024\n2;01.06.2024\n", {},
-     {"a": [1.5, 2], "b": ["12.05.2024", "01.06.2024"]}, "decimal comma"),
     ("truth, also missing", "a.csv", b"a,b\ntrue,TRUE\nfalse,\n", {}, {"a": [True, False], "b": [True, NAN]}, ""),
     ("words for missing values", "a.csv", b"a,b\n1,x\nNaN,null\nnone,NaT\n", {},
      {"a": [1, NAN, NAN], "b": ["x", NAN, NAN]}, ""),
@@ -144,13 +119,10 @@ READ = [
     ("gzip", "a.csv.gz", gzip.compress(CSV[:6]) + gzip.compress(CSV[6:]), {}, PLAIN, ""),
     ("zip", "a.zip", zipped({"x.csv": CSV, "__MACOSX/x": "?"}), {}, PLAIN, ""),
     ("Parquet", "a.parquet", parquet(pd.DataFrame(PLAIN)), {}, PLAIN, ""),
-    ("Parquet without saying so", "a.csv", parquet(pd.DataFrame(PLAIN)), {"sep": ";"}, PLAIN,
-     "--sep has no meaning for a Parquet file"),
     ("Parquet with an index", "a.pq", parquet(pd.DataFrame({"x": [1, 2]}, index=pd.Index(["u", "v"], name="who"))), {},
      {"who": ["u", "v"], "x": [1, 2]}, ""),
     ("Excel, the first sheet", "a.xlsx", workbook(one=ROWS, **{"the other": [["c"], [3]]}), {}, PLAIN,
      "sheet: 'one', the first of 2; --sheet 'the other' reads the second"),
-    ("Excel, a sheet by name", "a.xlsx", workbook(one=ROWS, two=[["c"], [3]]), {"sheet": "two"}, {"c": [3]}, "'two'"),
     ("Excel, a sheet by number", "a.xlsx", workbook(one=ROWS, two=[["c"], [3]]), {"sheet": "2"}, {"c": [3]}, "'two'"),
     ("Excel, blank rows and columns", "a.xlsx",
      workbook(s=[[], [None, "a", "b"], [], [None, 1, "x"], [None, 2, "y"], []]), {}, PLAIN, ""),
@@ -158,9 +130,6 @@ READ = [
      workbook(s=[["a", "b", "c"], [1.5, True, datetime.datetime(2026, 5, 1)], ["NA", False]]),
      {}, {"a": [1.5, NAN], "b": [True, False], "c": [datetime.datetime(2026, 5, 1), pd.NaT]}, ""),
     ("Excel in zip", "a.zip", zipped({"a.xlsx": workbook(one=ROWS)}), {}, PLAIN, ""),
-    ("text named .xls", "a.xls", b"a\tb\n1\tx\n2\ty\n", {}, PLAIN, "separator: tab"),
-    ("a long value", "a.csv", b"a,b\n1,x\n2," + b"y" * 200_000 + b"\n3,\n", {},
-     {"a": [1, 2, 3], "b": ["x", "y" * 200_000, NAN]}, ""),
     ("wide", "a.csv", ";".join(f"{k:01000d}" for k in range(1500)).encode() + b"\n" + b"1;" * 1499 + b"1\n", {}, None,
      "semicolon"),
 ]  # fmt: skip
@@ -172,8 +141,8 @@ def test_a_table_is_read_as_a_person_would(tmp_path, name, content, options, tab
     path = tmp_path / name
     path.write_bytes(content)
     with as_options():
-        found = read(path, options=ReadOptions(**options))
-        pieces = list(read_chunks(path, 1000, options=ReadOptions(**options), notes=(notes := [])))
+        found = read(path, ReadOptions(**options))
+        pieces = list(read_pieces(path, 1000, ReadOptions(**options)))
     assert note in "; ".join(found.notes)
     if table is not None:
         expected = pd.DataFrame(table)
@@ -181,53 +150,38 @@ def test_a_table_is_read_as_a_person_would(tmp_path, name, content, options, tab
         for column in expected:
             assert (found.frame[column].dtype.kind in "iufb") == (expected[column].dtype.kind in "iufb")
     if len(pieces) == 1:
-        assert sorted(notes) == sorted(found.notes)
-    pd.testing.assert_frame_equal(pd.concat(pieces), found.frame, check_dtype=False)
+        assert pieces[0].notes == found.notes
+    pd.testing.assert_frame_equal(pd.concat(piece.frame for piece in pieces), found.frame, check_dtype=False)
 
 
 # What it is, the name of the file, its content, options, and what the error must say.
 REFUSED = [
     ("empty", "a.csv", b"", {}, "a.csv is empty"),
-    ("a mark alone", "a.csv", b"\xef\xbb\xbf", {}, "a.csv is empty"),
     ("names alone, packed", "a.csv.gz", gzip.compress(b"a,b\n"), {}, "a.csv.gz has no rows"),
     ("a row too long", "a.csv", b'a,b\n1,"x\ny"\n2,y,z\n', {}, "read as CSV: Expected 2 fields in line 4, saw 3 "
      "(separator: comma); a value that holds a comma needs quotes, and --sep says what separates values"),
     ("a row too short", "a.csv", b'a,b,c\n1,"x\ny",3\n\n2,y\n3,z,5\n', {}, "Expected 3 fields in line 5, saw 2 "
      "(separator: comma); the line may be cut off, and --sep says what separates values"),
-    ("a short row among quotes", "a.csv", b'a,b,c\n1,5" x\n2,6" y,c\n', {}, "Expected 3 fields in line 2, saw 2"),
-    ("the last row cut off", "a.csv", b"a;b\n1;x\n2", {}, "Expected 2 fields in line 3, saw 1 (separator: semicolon)"),
-    ("some ends with separators", "a.csv", b"a,b\n1,x\n2,y,\n", {}, "Expected 2 fields in line 3, saw 3"),
     ("a title", "a.csv", b"Report of May\n\na,b\n1,2\n", {}, "line 3, saw 2 (separator: comma); delete what"),
-    ("a separator that is none", "a.csv", b"a;b,c\n1;2,5\n2;3,5\n3;4\n", {"sep": ","},
-     "line 4, saw 1 (separator: comma); --sep ';' if semicolons separate them"),
     ("a quote left open", "a.csv", b'a,b\n1,x\n2,"y\n3,z\n', {}, "is never closed"),
     ("a quote after a space", "a.csv", b'a,b\n1, "x, y"\n', {}, "line 2 has a space before a quote"),
     ("names twice", "a.csv", b"a,b,a\n1,2,3\n", {}, "a.csv cannot be read as CSV: several columns have the name a"),
-    ("names twice in Excel", "a.xlsx", workbook(s=[["a", "a"], [1, 2]]), {}, "several columns have the name a"),
     ("a NUL", "a.csv", b"a,b\n1,x\n2,\0y\n", {}, "line 3 is not text in UTF-8 or Windows-1252, but binary"),
-    ("noise", "a.csv", random.Random(0).randbytes(5000), {}, "a.csv is not a CSV file: line 2 is not text"),
     ("UTF-16", "a.csv", CSV.decode().encode("utf-16"), {}, "or in another encoding, which --encoding says"),
-    ("not in the told encoding", "a.csv", b"a;b\n1;\xe4\n", {"encoding": "utf-8"}, "line 2 is not text in utf-8"),
     ("HTML named .xls", "a.xls", b"<table><tr><td>1</td></tr></table>", {}, "holds HTML or XML, not CSV: open it in a"),
     ("JSON", "a.csv", b'[{"a": 1}, {"a": 2}]', {}, "holds JSON, not CSV"),
     ("old Excel", "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), {}, "save it as .xlsx without a password"),
     ("no Excel", "a.xlsx", CSV, {}, "cannot be read as Excel: its content is not Excel; rename it to .csv"),
-    ("damaged Excel", "a.xlsx", zipped({"xl/workbook.xml": "<x"}), {}, "a.xlsx cannot be read as Excel: it is damaged"),
     ("an empty sheet", "a.xlsx", workbook(s=[]), {}, "a.xlsx, sheet 's' is empty"),
     ("a title in Excel", "a.xlsx", workbook(s=[["Report"], ["a", "b", "c"], [1, 2, 3]]), {},
      "sheet 's': row 1 names only 1 of 3 columns; delete what stands above the names"),
     ("no such sheet", "a.xlsx", workbook(one=ROWS, two=ROWS), {"sheet": "3"},
      "has no sheet '3' (--sheet); its sheets are 'one', 'two', or 1 to 2"),
     ("a zip of two", "a.zip", zipped({"x.csv": CSV, "y.csv": CSV}), {}, "holds 2 files, and must hold exactly one"),
-    ("half a zip", "a.zip", zipped({"x.csv": CSV})[:60], {}, "a.zip cannot be read: it is damaged"),
     ("half a gzip", "a.csv.gz", gzip.compress(CSV * 1000)[:-20], {}, "damaged, incomplete or protected (Compressed"),
     ("CSV named Parquet", "a.parquet", CSV, {}, "its content is not Parquet; rename it to .csv"),
     ("half a Parquet", "a.parquet", parquet(pd.DataFrame(PLAIN))[:-20], {}, "a.parquet cannot be read as Parquet: "),
-    ("a sheet of CSV", "a.csv", CSV, {"sheet": "1"}, "a.csv is a CSV file and has no sheets; leave out --sheet"),
-    ("more values than names", "a.csv", b"a,b\n1,x,nan\n2,y,NA\n", {}, "Expected 2 fields in line 2, saw 3"),
     ("another separator", "a.csv", CSV, {"sep": "^"}, "--sep must be one of comma, semicolon, tab, pipe; got '^'"),
-    ("no decimal mark", "a.csv", CSV, {"decimal": "x"}, "--decimal must be a point or a comma, got 'x'"),
-    ("no encoding", "a.csv", CSV, {"encoding": "utf-9"}, "--encoding: no encoding 'utf-9'; some are utf-8"),
 ]  # fmt: skip
 
 
@@ -236,19 +190,12 @@ REFUSED = [
 def test_what_cannot_be_read_is_refused_with_what_helps(tmp_path, name, content, options, message):
     path = tmp_path / name
     path.write_bytes(content)
-    for call in (read, lambda path, options: list(read_chunks(path, 1, options=options))):
+    for call in (read, lambda path, options: list(read_pieces(path, 1, options))):
         with as_options(), pytest.raises(ValueError, match=r".") as error:
             call(path, options=ReadOptions(**options))
         assert message in str(error.value)
         assert type(error.value) is ValueError
         assert "\n" not in str(error.value)
-
-
-def test_no_file(tmp_path):
-    with pytest.raises(ValueError, match=r"no such file: .*nowhere\.csv"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(ValueError, match="is a folder"):
-        read(tmp_path)
 
 
 @pytest.mark.parametrize("url", ["https://x.org/a.csv", "https:/x.org/a.csv", "s3://bucket/a.parquet"])
@@ -258,26 +205,17 @@ def test_a_url_is_not_read_and_the_error_says_how_to(url):
         read(url)
 
 
-def test_what_was_found_reads_other_files_alike(tmp_path):
-    (tmp_path / "fit.csv").write_bytes(b"a\tb\n1,5\tx\n2,25\ty\n")
-    (tmp_path / "predict.csv").write_bytes(b"a\tb\n1,234\tx\n")  # which alone would not tell
-    found = read(tmp_path / "fit.csv")
-    assert found.options[:4] == ("\t", ",", "utf-8", None)
-    for options in (found.options, ReadOptions(usual_decimal=found.options.decimal)):
-        assert read(tmp_path / "predict.csv", options=options).frame["a"].tolist() == [1.234]
-
-
 def test_columns_read_as_text_stay_as_they_are_written(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a;b;c\n01;1,50;None\nNA;2.000;\n")
-    found = read(tmp_path / "a.csv", text=["a", "b", "c"]).frame  # only blank cells are missing
+    found = read(tmp_path / "a.csv", written=["a", "b", "c"]).frame  # only blank cells are missing
     assert found.fillna("missing").to_dict("list") == {
         "a": ["01", "NA"], "b": ["1,50", "2.000"], "c": ["None", "missing"]}  # fmt: skip
-    ((frame, written),) = read_chunks_beside(tmp_path / "a.csv", 9, text=["a"], kept=["a", "b", "absent"])
+    ((frame, written, _, _),) = read_pieces(tmp_path / "a.csv", 9, text=["a"], written=["a", "b", "absent"])
     assert frame["a"].isna().tolist() == [False, True]
     assert frame["b"].tolist() == [1.5, 2000]
     assert written.to_dict("list") == {"a": ["01", "NA"], "b": ["1,50", "2.000"]}
     (tmp_path / "a.xlsx").write_bytes(workbook(s=[["a", "b"], [1, 2.0], [None, True]]))
-    found = read(tmp_path / "a.xlsx", text=["a", "b"]).frame
+    found = read(tmp_path / "a.xlsx", written=["a", "b"]).frame
     assert (found["b"].tolist(), found["a"][0], found["a"].isna().tolist()) == (["2", "True"], "1", [False, True])
 
 
@@ -287,29 +225,9 @@ def test_chunks_are_parts_of_the_table(tmp_path, name):
     rows = [["a"], *([k] for k in range(5))]
     content = {"csv": b"a\n0\n1\n2\n3\n4\n", "parquet": parquet(frame), "xlsx": workbook(s=rows)}
     (tmp_path / name).write_bytes(content[name[2:]])
-    found = list(read_chunks(tmp_path / name, 2))
+    found = [piece.frame for piece in read_pieces(tmp_path / name, 2)]
     assert [chunk.index.tolist() for chunk in found] == [[0, 1], [2, 3], [4]]
     pd.testing.assert_frame_equal(pd.concat(found), frame, check_dtype=False)
-
-
-def test_whole_numbers_stay_whole_in_chunks_of_parquet(tmp_path):
-    pd.DataFrame({"a": pd.array([1, 2, None], "Int64")}).to_parquet(tmp_path / "a.parquet")
-    assert {str(chunk["a"].dtype) for chunk in read_chunks(tmp_path / "a.parquet", 2)} == {"Int64"}
-
-
-def test_a_pipe_is_read_once(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(gzip.compress(CSV)))
-    writer.start()
-    assert read(tmp_path / "pipe").frame.to_dict("list") == PLAIN
-    writer.join()
-
-
-def test_excel_without_openpyxl(tmp_path, monkeypatch):
-    (tmp_path / "a.xlsx").write_bytes(workbook(one=ROWS))
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(ImportError, match=r'Excel files need openpyxl: pip install "symloss\[excel\]"'):
-        read(tmp_path / "a.xlsx")
 
 
 def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
@@ -328,9 +246,8 @@ def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
     assert "column 'größe' must hold numbers, got '0x1F' in row 13 (line 15)" in result.stderr
     for content, message in ((b"", "standard input is empty"), (b"x;y\n", "has no rows")):
         assert message in run("predict", tmp_path / "m", "-", stdin=content).stderr
-    assert (
-        "there is no folder" in run("predict", tmp_path / "m", "-", "--out", tmp_path / "no/x.csv", stdin=data).stderr
-    )
+    result = run("predict", tmp_path / "m", "-", "--out", tmp_path / "no/x.csv", stdin=data)
+    assert "there is no folder" in result.stderr
     assert not (tmp_path / "no").exists()
 
 
@@ -373,15 +290,10 @@ def test_what_is_no_date(text):
 
 @pytest.mark.parametrize(
     ("texts", "day_first", "told"),
-    [
-        (["1/2/2020", "24/12/2020"], True, True),
-        (["1/2/2020", "12/24/2020"], False, True),
-        (["1/2/2020", "3/4/2020"], False, False),
-        (["1-2-2020", "3-4-2020"], True, False),
-        (["1.2.2020", "3.4.2020"], None, True),
-        (["2020-02-01", "1 Feb 2020"], None, True),
-    ],
-)
+    [(["1/2/2020", "24/12/2020"], True, True), (["1/2/2020", "12/24/2020"], False, True),
+     (["1/2/2020", "3/4/2020"], False, False), (["1-2-2020", "3-4-2020"], True, False),
+     (["1.2.2020", "3.4.2020"], None, True), (["2020-02-01", "1 Feb 2020"], None, True)],
+)  # fmt: skip
 def test_the_order_of_day_and_month(texts, day_first, told):
     dates = Dates.recognize(texts)
     assert (dates.day_first, dates.told) == (day_first, told)
@@ -403,12 +315,6 @@ def test_dots_are_day_first_and_an_order_that_the_fit_never_saw_is_refused(fitte
             encoding.transform(pd.DataFrame({"day": ["2020-03-05", text]}))
 
 
-def test_parts_that_do_not_vary_are_left_out():
-    assert Dates.recognize(["2020-01-01", "2020-01-02"]).parts == ("weekday", DAYS)
-    assert Dates.recognize(["2020-01-01"] * 2).parts == (DAYS,)
-    assert Dates.recognize(["2020-01-01 10:00", "2020-01-01 11:00"]).parts == ("hour", DAYS)
-
-
 @given(st.lists(st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(9999, 1, 1)), min_size=1, max_size=8))
 def test_every_way_of_writing_gives_the_same_numbers(moments):
     moments = [moment.replace(microsecond=0) for moment in moments]
@@ -428,23 +334,15 @@ def test_every_way_of_writing_gives_the_same_numbers(moments):
 
 @pytest.mark.parametrize(
     ("texts", "expected", "values"),
-    [
-        (["1,000.52", "-3", "+4."], Numbers("."), [1000.52, -3, 4]),
-        (["45%", "3.5 %"], Numbers(".", "%"), [45, 3.5]),
-        (["$12.50", "-$1,000", "$-3"], Numbers(".", "$"), [12.5, -1000, -3]),
-        (["12,5 €", "1.000,25 €"], Numbers(",", "€"), [12.5, 1000.25]),
-        (["1,234", "567"], Numbers(".", told=False), [1234, 567]),
-        (["1,234", "5.5"], Numbers("."), [1234, 5.5]),
-        (["1.234", "2,5"], Numbers(","), [1234, 2.5]),
-        (["0,123"], Numbers(","), [0.123]),
-        (["1234,567"], Numbers(","), [1234.567]),
-        (["1 234,50 €", "1\u202f234\u202f567,00\u00a0€"], Numbers(",", "€"), [1234.5, 1234567]),
-        (["1'000.5%", "3%"], Numbers(".", "%"), [1000.5, 3]),
-        (["€1.000", "€950"], Numbers(".", "€", told=False), [1, 950]),
-        (["$1,000", "$950"], Numbers(".", "$"), [1000, 950]),
-        (["£5", "?", "n/a", " - "], Numbers(".", "£"), [5, NAN, NAN, NAN]),
-    ],
-)
+    [(["1,000.52", "-3", "+4."], Numbers("."), [1000.52, -3, 4]), (["45%", "3.5 %"], Numbers(".", "%"), [45, 3.5]),
+     (["$12.50", "-$1,000", "$-3"], Numbers(".", "$"), [12.5, -1000, -3]), (["0,123"], Numbers(","), [0.123]),
+     (["12,5 €", "1.000,25 €"], Numbers(",", "€"), [12.5, 1000.25]), (["1.234", "2,5"], Numbers(","), [1234, 2.5]),
+     (["1,234", "567"], Numbers(".", told=False), [1234, 567]), (["1,234", "5.5"], Numbers("."), [1234, 5.5]),
+     (["1 234,50 €", "1\u202f234\u202f567,00\u00a0€"], Numbers(",", "€"), [1234.5, 1234567]),
+     (["1'000.5%", "3%"], Numbers(".", "%"), [1000.5, 3]), (["$1,000", "$950"], Numbers(".", "$"), [1000, 950]),
+     (["€1.000", "€950"], Numbers(".", "€", told=False), [1, 950]), (["1234,567"], Numbers(","), [1234.567]),
+     (["£5", "?", "n/a", " - "], Numbers(".", "£"), [5, NAN, NAN, NAN])],
+)  # fmt: skip
 def test_numbers_written_for_people(texts, expected, values):
     form = Numbers.recognize(texts)
     assert form == expected
@@ -463,14 +361,6 @@ def test_what_is_no_number(texts):
     assert Numbers.recognize(texts) is None
 
 
-@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=8), st.sampled_from(["", "$", "%"]))
-def test_numbers_are_read_as_they_were_written(numbers, mark):
-    texts = [f"{number:,.2f}{mark}" for number in numbers]
-    for written in (texts, [text.translate(str.maketrans(",.", ".,")) for text in texts]):
-        out, _ = values_of(Numbers.recognize(written), written)
-        np.testing.assert_array_equal(out[:, 0], [float(f"{number:.2f}") for number in numbers])
-
-
 def test_hashes_are_fixed_for_all_time():
     """A saved model holds no list of texts: its predictions rely on these places."""
     out, _ = values_of(Hashed(32, by_word=False, distinct=60), ["Oslo", "Rome", "oslo"])
@@ -484,18 +374,10 @@ def test_hashes_are_fixed_for_all_time():
 
 # Columns of a table as features.
 
-FRAME = pd.DataFrame(
-    {
-        "age": [30, 40, 50],
-        "income": [1.5, np.nan, 2.5],
-        "member": [True, False, True],
-        "city": ["Oslo", "Rome", None],
-        "plan": ["b", "a", "b "],
-        "unit": ["kg"] * 3,
-        "empty": [np.nan] * 3,
-        "zero": [0.0] * 3,
-    }
-)
+FRAME = pd.DataFrame({
+    "age": [30, 40, 50], "income": [1.5, np.nan, 2.5], "member": [True, False, True], "city": ["Oslo", "Rome", None],
+    "plan": ["b", "a", "b "], "unit": ["kg"] * 3, "empty": [np.nan] * 3, "zero": [0.0] * 3,
+})  # fmt: skip
 
 
 def again(encoding):
@@ -521,25 +403,14 @@ def test_kinds_of_columns():
         encoding.transform(FRAME.drop(columns=["plan", "income", "unit"]))
 
 
-def test_a_category_is_the_same_however_it_was_read():
-    encoding = Encoding.fit(pd.DataFrame({"code": pd.Categorical([1, 2, 1])}))
-    for values in (["1", "2 "], [1, 2], [1.0, 2.0], np.array(["1", "2"], object), pd.array([1, 2], dtype="Int64")):
-        np.testing.assert_array_equal(encoding.transform(pd.DataFrame({"code": values})).values, np.eye(2))
-
-
 def test_numbers_of_every_type():
-    frame = pd.DataFrame(
-        {
-            "decimal": [Decimal("1.5"), None],
-            "bool": np.array([True, None], object),
-            "nullable": pd.array([1, None], dtype="Int64"),
-            "boolean": pd.array([True, None], dtype="boolean"),
-            "small": np.array([1, 2], np.uint8),
-        }
-    )
+    frame = pd.DataFrame({
+        "decimal": [Decimal("1.5"), None], "bool": np.array([True, None], object), "small": np.array([1, 2], np.uint8),
+        "nullable": pd.array([1, None], dtype="Int64"), "boolean": pd.array([True, None], dtype="boolean"),
+    })  # fmt: skip
     encoding = Encoding.fit(frame)
     assert encoding.features == list(frame.columns)
-    np.testing.assert_array_equal(encoding.transform(frame).values, [[1.5, 1, 1, 1, 1], [np.nan] * 4 + [2]])
+    np.testing.assert_array_equal(encoding.transform(frame).values, [[1.5, 1, 1, 1, 1], [NAN, NAN, 2, NAN, NAN]])
     for wrong in ("x", "1_0", "٣"):
         with pytest.raises(ValueError, match=f"column 'small' must hold numbers, got '{wrong}' in index 1"):
             encoding.transform(frame.assign(small=["3", wrong]))
@@ -587,14 +458,6 @@ def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_row_and_line(tmp_p
         fit(read(tmp_path / "a.csv").frame, "y", candidates=LINEAR, tell=str)
 
 
-def test_columns_are_refused_all_at_once():
-    frame = pd.DataFrame({"nearly": [*map(str, range(59)), "x9"], "far": [0, *[np.inf] * 59], "age": range(60)})
-    with as_options(), pytest.raises(ValueError, match=r"holds numbers except 'x9' in row 60: .* --drop nearly; ") as e:
-        Encoding.fit(frame)
-    assert "column 'far' holds infinite values in 59 rows, the first of them row 2: leave" in str(e.value)
-    assert Encoding.fit(pd.concat([frame[["nearly"]]] * 2), max_categories=60).categorical == {"nearly": 60}
-
-
 @pytest.mark.parametrize(
     "written",
     [["13:45", "9:05", None], [datetime.time(13, 45), datetime.time(9, 5), None], ["1:45 PM", "9:05 am", "NaT"]],
@@ -627,25 +490,6 @@ def test_digits_and_decimal_commas_are_categories_unless_there_are_many():
     codes = pd.DataFrame({"zip": [f"{k:05d}" for k in range(60)] * 2})
     assert isinstance(Encoding.fit(codes).columns[0].form, Hashed)
     assert isinstance(Encoding.fit(codes.replace("00007", "K1A 0B6")).columns[0].form, Hashed)  # not a missing number
-
-
-@given(st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=2, max_size=9))
-def test_every_row_of_the_fitted_table_has_one_category(texts):
-    frame = pd.DataFrame({"x": np.array(texts, object), "n": np.arange(len(texts))})
-    encoding = again(Encoding.fit(frame))
-    values, unseen = encoding.transform(frame)
-    assert unseen == {}
-    if "x" in encoding.categorical:
-        np.testing.assert_array_equal(values[:, :-1].sum(1), 1)
-        different = {text and text.strip() for text in texts}  # spaces around a text do not make another one
-        assert len(np.unique(values[:, :-1], axis=0)) == len(different)
-
-
-def test_two_columns_that_become_features_of_the_same_name():
-    frame = pd.DataFrame({"city": ["Oslo", "Rome"], "city=Oslo": [1, 0]})
-    message = "columns 'city' and 'city=Oslo' become features of the same name, 'city=Oslo': leave one of them out"
-    with pytest.raises(ValueError, match=f"^{message}, such as with drop='city=Oslo'$"):
-        Encoding.fit(frame)
 
 
 @pytest.fixture(scope="module")
@@ -693,22 +537,6 @@ def test_what_cannot_be_read_at_prediction(messy):
     empty = encoding.transform(messy.assign(day=None, price=np.nan, zip=None, text=np.nan)).values
     assert np.isnan(empty[:, 4:8]).all()
     assert not empty[:, 9:].any()
-
-
-@pytest.mark.parametrize("form", [{"kind": "pickle"}, {}, {"kind": "hashed", "n_features": 3}, [1]])
-def test_a_form_that_is_none(form):
-    with pytest.raises((KeyError, TypeError, AttributeError)):
-        Column.from_json({"name": "x", "categories": None, "form": form})
-
-
-def test_many_columns_of_texts_share_a_budget_of_features():
-    frame = pd.DataFrame(
-        {f"p{k}": [f"the words of row {k}" for k in range(60)] * 2 for k in range(20)}
-        | {f"c{k}": [f"x{k}y" for k in range(60)] * 2 for k in range(40)}
-    )
-    encoding = again(Encoding.fit(frame))
-    sizes = {(column.name[0], len(column.features)) for column in encoding.columns}
-    assert sizes == {("p", 50), ("c", 25)}
 
 
 # Data frames in the estimators.
@@ -763,25 +591,17 @@ def test_the_scores_are_those_of_features_encoded_by_hand(frame, in_polars, y, e
     values["a"], values["b"], values["no plan"] = frame["plan"] == "a", frame["plan"] == "b", frame["plan"].isna()
     values["member"] = frame["member"].astype(float)
     day = pd.to_datetime(frame["day"])
-    values["month"], values["weekday"], values["days"] = (
-        day.dt.month,
-        day.dt.day_of_week,
-        (day - pd.Timestamp(2000, 1, 1)).dt.days,
-    )
+    since = (day - pd.Timestamp(2000, 1, 1)).dt.days
+    values["month"], values["weekday"], values["days"] = day.dt.month, day.dt.day_of_week, since
     values = np.ascontiguousarray(values, dtype=float)  # sums round otherwise if columns are contiguous
     by_hand = clone(estimator).fit(values, y)
     np.testing.assert_array_equal(fitted.encoding_.transform(frame).values, values)
     expected = by_hand.decision_function(values)
     assert clone(estimator).fit(in_polars, pl.Series(y)).encoding_ == fitted.encoding_
     save(fitted, tmp_path / "model")
-    for found in (fitted, load(tmp_path / "model")):
-        for table in (
-            frame,
-            frame[frame.columns[::-1]],
-            in_polars,
-            in_polars.with_columns(pl.col("plan").cast(pl.String)),
-        ):
-            np.testing.assert_array_equal(found.decision_function(table), expected)
+    tables = [frame, frame[frame.columns[::-1]], in_polars, in_polars.with_columns(pl.col("plan").cast(pl.String))]
+    for found, table in itertools.product((fitted, load(tmp_path / "model")), tables):
+        np.testing.assert_array_equal(found.decision_function(table), expected)
 
 
 TYPES = [
@@ -799,33 +619,6 @@ def test_the_types_of_columns_do_not_matter(frame, types):
     expected, other = Encoding.fit(frame), frame.astype(types)
     assert Encoding.fit(other) == expected
     np.testing.assert_array_equal(expected.transform(other).values, expected.transform(frame).values)
-
-
-@pytest.mark.parametrize("library", [pd, pl])
-def test_frames_of_numbers_are_left_to_scikit_learn(library, y):
-    drawn = np.random.default_rng(2).normal(size=(N, 2))
-    numbers = library.DataFrame({"a": drawn[:, 0], "b": drawn[:, 1] > 0})
-    fitted = BERClassifier(threshold=0.0).fit(numbers, y)
-    assert fitted.encoding_ is None
-    assert fitted.feature_names_in_.tolist() == ["a", "b"]
-    with pytest.raises(ValueError, match="Feature names must be in the same order"):
-        fitted.predict(numbers[["b", "a"]])
-    with pytest.raises(ValueError, match="could not convert string to float: 'x': all columns held numbers in the fit"):
-        fitted.predict(library.DataFrame({"a": drawn[:, 0], "b": ["x"] * N}))
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        pd.DataFrame({"x": pd.array([1, None, 3], dtype="Int64"), "y": pd.array([True, None, False], dtype="boolean")}),
-        pd.DataFrame({"x": pd.array([1.5, None, 3], dtype="double[pyarrow]"), "y": np.array([1, None, True], object)}),
-        pd.DataFrame({"x": np.array([Decimal("1.5"), None, 2], object), 1: [1, 2, 3]}),
-        pl.DataFrame({"x": [1, None, 3], "y": [True, None, False], "z": [None] * 3, "d": [Decimal(1), None, None]}),
-    ],
-)
-def test_what_counts_as_numbers(numbers):
-    assert has_only_numbers(numbers)
-    assert not has_only_numbers(pd.DataFrame({"x": np.array([1, pd.NA], object)}))
 
 
 LARGE = np.where(np.arange(40).reshape(20, 2) == 7, 1e39, 0.0)
@@ -884,29 +677,6 @@ def test_wrong_columns(frame, in_polars, y):
         BERClassifier().fit(pd.DataFrame({0: texts}), labels)
     with pytest.raises(ValueError, match="several columns have the name x"):
         BERClassifier().fit(pd.DataFrame([texts, texts]).T.set_axis(["x", "x"], axis=1), labels)
-
-
-def test_a_refit_forgets_the_encoding_and_a_warm_start_keeps_it(frame, y):
-    classifier = BERClassifier("logistic", warm_start=True, threshold=0.0).fit(frame, y)
-    before, few = classifier.encoding_, frame[frame["city"] != "Rome"]
-    assert classifier.fit(few, y[few.index]).encoding_ is before
-    assert np.isfinite(classifier.decision_function(frame)).all()
-    classifier.set_params(warm_start=False).fit(frame[["age", "income"]], y)
-    assert classifier.encoding_ is None
-    assert classifier.n_features_in_ == 2
-
-
-def test_missing_numbers_need_candidates_that_take_them(frame, y):
-    with pytest.raises(ValueError, match="contains NaN"):
-        AUCClassifierCV([("bayes", GaussianNB())], cv=2).fit(frame, y)
-
-
-def test_the_command_line_and_python_agree(frame, y):
-    of_table = fit(frame.assign(y=y), "y", candidates=POOL, random_state=3, tell=str)
-    in_python = AUCClassifierCV(POOL, random_state=3).fit(frame, y)
-    assert of_table.encoding == in_python.encoding_
-    expected = in_python.decision_function(frame)
-    np.testing.assert_allclose(of_table.predict(frame).scores, expected, rtol=1e-6, atol=1e-8)
 
 
 # Missing values.
@@ -973,17 +743,6 @@ def test_missing_values_in_fits_folds_files_and_modules(data, new, model, tmp_pa
     )
 
 
-def test_a_threshold_of_folds_completed_by_hand(data):
-    X, y = data
-    rows = np.random.default_rng(3).permutation(80)
-    train, test = rows[:50], rows[50:]
-    found = BERClassifier(cv=[(train, test)]).fit(X, y).threshold_
-    imputation = Imputation.fit(X[train], np.ones(50))
-    part = BERClassifier(threshold=0.0).fit(imputation.transform(X[train]), y[train])
-    scores = part.decision_function(imputation.transform(X[test]))
-    assert np.abs(scores[:, None] / 2 + scores[None] / 2 - found).min() < 1e-12  # it lies between two of these scores
-
-
 def test_sparse_matrices_have_no_missing_values(data):
     X, y = np.nan_to_num(data[0]), data[1]
     with pytest.raises(ValueError, match="sparse"):
@@ -1004,21 +763,13 @@ def labels(values, *arguments, **options):
 
 @pytest.mark.parametrize(
     ("values", "expected", "positive"),
-    [
-        ([" yes", "no\t", "no"], ("no", "yes"), [1, 0, 0]),
-        (["Yes", "yes", "yes", "NO"], ("NO", "yes"), [1, 1, 1, 0]),
-        ([True, False], (False, True), [1, 0]),
-        (["1", "0", "1.0", "0 "], ("0", "1"), [1, 0, 1, 0]),
-        (["10", "9"], ("9", "10"), [1, 0]),
-        (["+", "-", "+"], ("-", "+"), [1, 0, 1]),
-        (["+1", "-1"], ("-1", "+1"), [1, 0]),
-        (np.array([1, "0", 0, "1 "], object), (0, 1), [1, 0, 0, 1]),
-        (["Yes", "no"], ("no", "Yes"), [1, 0]),
-        (["nan", "x", "nan "], ("nan", "x"), [0, 1, 0]),
-        (pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"]), ("a", "b"), [1, 0, 1]),
-        (pd.array([1, 0, 1], dtype="Int64"), (0, 1), [1, 0, 1]),
-    ],
-)
+    [([" yes", "no\t", "no"], ("no", "yes"), [1, 0, 0]), (["Yes", "yes", "yes", "NO"], ("NO", "yes"), [1, 1, 1, 0]),
+     ([True, False], (False, True), [1, 0]), (["1", "0", "1.0", "0 "], ("0", "1"), [1, 0, 1, 0]),
+     (["10", "9"], ("9", "10"), [1, 0]), (["+", "-", "+"], ("-", "+"), [1, 0, 1]), (["+1", "-1"], ("-1", "+1"), [1, 0]),
+     (np.array([1, "0", 0, "1 "], object), (0, 1), [1, 0, 0, 1]), (["Yes", "no"], ("no", "Yes"), [1, 0]),
+     (pd.Categorical(["b", "a", "b"], categories=["a", "b", "c"]), ("a", "b"), [1, 0, 1]),
+     (pd.array([1, 0, 1], dtype="Int64"), (0, 1), [1, 0, 1]), (["nan", "x", "nan "], ("nan", "x"), [0, 1, 0])],
+)  # fmt: skip
 def test_one_value_in_several_spellings(values, expected, positive):
     found = labels(values)
     assert tuple(map(str, found.values)) == tuple(map(str, expected))
@@ -1042,20 +793,11 @@ def test_the_notes_name_what_was_taken_for_what():
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [
-        (
-            ["a", "b", "c"],
-            "must have two distinct values, got 3 distinct values: 'a' .1 rows., 'b' .* rows.; empty the",
-        ),
-        (["a", "A", "b", "c"], "got 4 distinct values: 'A' "),
-        (
-            ["a", None, None],
-            "got only one class: 'a' .1 rows.; if the 2 rows .* are unlabeled data, add unlabeled='pos",
-        ),
-        ([None, ""], "must have two distinct values, got none$"),
-        ([[1], [2]], "the label, must hold two values, got lists"),
-    ],
-)
+    [(["a", "b", "c"], "two distinct values, got 3 distinct values: 'a' .1 rows., 'b' .* rows.; empty the"),
+     (["a", "A", "b", "c"], "got 4 distinct values: 'A' "), ([None, ""], "must have two distinct values, got none$"),
+     (["a", None, None], "only one class: 'a' .1 rows.; if the 2 rows .* are unlabeled data, add unlabeled='pos"),
+     ([[1], [2]], "the label, must hold two values, got lists")],
+)  # fmt: skip
 def test_labels_that_are_not_two(values, message):
     with pytest.raises(ValueError, match=message):
         labels(values)
@@ -1073,20 +815,6 @@ def test_positive_and_unlabeled():
     ):
         with pytest.raises(ValueError, match=message):
             labels(values, positive, unlabeled="positive-unlabeled")
-
-
-@pytest.mark.parametrize(
-    ("fitted", "other"),
-    [
-        (["no"] * 20 + ["yes"] * 18 + ["YES", " yes"], ["NO"] * 20 + ["Yes"] * 20),
-        ([0.0] * 20 + [1.0] * 20, [False] * 20 + ["1"] * 20),
-        (["no"] * 20 + ["yes"] * 19 + [None], ["no"] * 20 + ["yes"] * 19 + [" "]),
-    ],
-)
-def test_a_model_scores_the_table_that_was_fitted_however_its_labels_are_written(fitted, other):
-    x = np.arange(40.0)
-    model = sl.tabular.fit(pd.DataFrame({"x": x, "y": fitted}), "y", candidates=LINEAR)
-    assert model.score(pd.DataFrame({"x": x, "y": np.array(other, object)})) == 1.0
 
 
 # Tables that are written.
@@ -1108,13 +836,6 @@ def test_a_table_in_parts_is_there_whole_or_not_at_all(tmp_path, name):
     with pytest.raises(AttributeError):
         write_parts(tmp_path / name, WRITTEN, "no table")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
-
-
-def test_parts_have_the_types_of_the_first(tmp_path):
-    """What pandas makes of a column differs from part to part: without values, or with missing whole numbers."""
-    first = pd.DataFrame({"who": [None], "k": pd.Series([1], dtype="int64")})
-    write_parts(tmp_path / "a.parquet", first, pd.DataFrame({"who": ["b"], "k": [float("nan")]}))
-    assert pq.read_table(tmp_path / "a.parquet").to_pydict() == {"who": [None, "b"], "k": [1, None]}
 
 
 def test_targets_that_are_no_tables(tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from numbers import Real
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns.frames import as_pandas
-from symloss.columns.values import LARGEST, PARTS, Dates, Form, Hashed, Numbers, TimesOfDay, is_date, is_number
+from symloss.columns.values import LARGEST, Dates, Form, Hashed, Numbers, TimesOfDay, is_date, is_number
 from symloss.naming import named, place
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 _FORMS: dict[str, Any] = {"dates": Dates, "times": TimesOfDay, "written numbers": Numbers, "hashed": Hashed}
 _CATEGORIES = 50
-_MOST_HASHED = 2**20  # features of all hashed columns together: a file could ask for any number
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 _FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
 _ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that was meant to hold them
@@ -79,20 +78,16 @@ class Column(NamedTuple):
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Column:
         """Return the column that ``to_json`` has turned into JSON."""
-        name, categories, form = stored["name"], stored["categories"], stored.get("form")
-        if not isinstance(name, str) or not (categories is None or _are_categories(categories)):
+        categories, form = stored["categories"], stored.get("form")
+        if not all(value is None or isinstance(value, str) for value in [stored["name"], *(categories or ())]):
             raise ValueError(f"{str(stored)[:100]} is not a column: expected a name, and texts as categories")
-        return cls(name, None if categories is None else tuple(categories), None if form is None else _form(form))
+        return cls(
+            stored["name"], None if categories is None else tuple(categories), None if form is None else _form(form)
+        )
 
 
 class Encoded(NamedTuple):
-    """The features of a table's rows, and for each column the number of rows whose category is not known.
-
-    Examples
-    --------
-    >>> Encoded(np.zeros((1, 2)), {"city": 1}).unseen
-    {'city': 1}
-    """
+    """The features of a table's rows, and for each column the number of rows whose category is not known."""
 
     values: Array
     unseen: dict[str, int]
@@ -158,7 +153,6 @@ class Encoding(NamedTuple):
         if not columns:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
-        _check_names(columns, options)
         return cls(tuple(columns), dropped, max_categories)
 
     @property
@@ -224,10 +218,6 @@ class Encoding(NamedTuple):
         columns = [Column.from_json(column) for column in stored["columns"]]
         if len({column.name for column in columns}) < len(columns) or not columns:
             raise ValueError("expected columns of different names in an encoding, found others")
-        hashed = sum(column.form.n_features for column in columns if isinstance(column.form, Hashed))
-        if hashed > _MOST_HASHED:
-            raise ValueError(f"expected at most {_MOST_HASHED} features of hashed columns, found more")
-        _check_names(columns, options=False)
         dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
         return cls(tuple(columns), dropped, int(stored["max_categories"]))
 
@@ -318,19 +308,6 @@ def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> Non
             )
 
 
-def _check_names(columns: Iterable[Column], options: bool) -> None:
-    """Raise ValueError if two columns become features of the same name."""
-    column_of: dict[str, str] = {}
-    for column in columns:
-        for feature in column.features:
-            other = column_of.setdefault(feature, column.name)
-            if other != column.name:
-                raise ValueError(
-                    f"columns {other!r} and {column.name!r} become features of the same name, {feature!r}: leave one "
-                    "of them out" + (f", such as with {named('drop', column.name)}" if options else "")
-                )
-
-
 def _sharing_features(columns: list[Column]) -> list[Column]:
     """Return the columns, with fewer features of each that is hashed if there are many of them."""
     count = Counter(column.form.by_word for column in columns if isinstance(column.form, Hashed))
@@ -342,25 +319,11 @@ def _sharing_features(columns: list[Column]) -> list[Column]:
     ]
 
 
-def _are_categories(stored: Any) -> bool:
-    if not isinstance(stored, (list, tuple)) or not all(value is None or isinstance(value, str) for value in stored):
-        return False
-    return 0 < len(stored) == len({*stored})
-
-
 def _form(stored: dict[str, Any]) -> Form:
-    """Return the form that ``Column.to_json`` has turned into JSON; raise ValueError if it is none."""
+    """Return the form that ``Column.to_json`` has turned into JSON."""
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
-    form: Any = _FORMS[stored["kind"]](**{key: value for key, value in settings.items() if key != "kind"})
-    if isinstance(form, Dates):
-        known = 0 < len(form.parts) == len({*form.parts} & {*PARTS})
-    elif isinstance(form, Numbers):
-        known = form.decimal in (".", ",") and isinstance(form.mark, str)
-    else:
-        known = isinstance(form, TimesOfDay) or (type(form.n_features) is int and form.n_features > 0)
-    if not known:
-        raise ValueError(f"expected how a column of texts becomes features, found {str(stored)[:100]}")
-    return form  # type: ignore[no-any-return]
+    form: Form = _FORMS[settings.pop("kind")](**settings)
+    return form
 
 
 def _holds_numbers(series: Series) -> bool:

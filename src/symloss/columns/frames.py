@@ -14,14 +14,7 @@ if TYPE_CHECKING:
 
 
 def library_of(X: Any) -> str | None:
-    """Return "pandas" or "polars" if X is a data frame of that library, else None.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> library_of(pd.DataFrame()), library_of([[1.0]])
-    ('pandas', None)
-    """
+    """Return "pandas" or "polars" if X is a data frame of that library, else None."""
     for library in ("pandas", "polars"):
         if isinstance(X, getattr(sys.modules.get(library), "DataFrame", ())):
             return library
@@ -29,30 +22,13 @@ def library_of(X: Any) -> str | None:
 
 
 def check_collected(X: Any) -> None:
-    """Raise ValueError if X is a polars LazyFrame, which does not hold its values.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> check_collected(pl.LazyFrame())
-    Traceback (most recent call last):
-    ValueError: X must hold its values, got a polars LazyFrame: pass X.collect()
-    """
+    """Raise ValueError if X is a polars LazyFrame, which does not hold its values."""
     if isinstance(X, getattr(sys.modules.get("polars"), "LazyFrame", ())):
         raise ValueError("X must hold its values, got a polars LazyFrame: pass X.collect()")
 
 
 def as_pandas(frame: Any) -> DataFrame:
-    """Return a data frame of pandas or polars as one of pandas.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> as_pandas(pl.DataFrame({"age": [30, 40]}))
-       age
-    0   30
-    1   40
-    """
+    """Return a data frame of pandas or polars as one of pandas."""
     check_collected(frame)
     library = library_of(frame)
     if library is None:
@@ -91,15 +67,7 @@ def _is_number(value: Any) -> bool:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the names of the columns; raise ValueError unless they are texts that differ.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> column_names(pd.DataFrame({0: ["Oslo"]}))
-    Traceback (most recent call last):
-    ValueError: a data frame with columns of text needs names that are texts, got the name 0
-    """
+    """Return the names of the columns; raise ValueError unless they are texts that differ."""
     names = list(frame.columns)
     for name in names:
         if not isinstance(name, str):

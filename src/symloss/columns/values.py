@@ -59,11 +59,11 @@ class Form:
     @property
     def decision(self) -> str:
         """What the column becomes, in words."""
-        raise NotImplementedError
+        return self.what
 
     def features(self, name: str) -> list[str]:
         """Return the names of the features of a column."""
-        raise NotImplementedError
+        return [name]
 
     def values(self, texts: Sequence[str]) -> Array:
         """Return the features of each text, NaN where it cannot be read."""
@@ -138,10 +138,6 @@ class Numbers(Form):
         comma = " with decimal commas" if self.decimal == "," else ""
         told = "" if self.told else " (no value tells what comes before decimals: a point, so 1,000 is a thousand)"
         return f"numbers written as text{comma}{marked}{told}"
-
-    def features(self, name: str) -> list[str]:
-        """Return the name of the feature of a column."""
-        return [name]
 
     def values(self, texts: Sequence[str]) -> Array:
         """Return the number of each text."""

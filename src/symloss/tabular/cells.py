@@ -32,8 +32,8 @@ class _Written(NamedTuple):
 
 def as_values(
     table: pa.Table, text: Collection[str], sep: str, options: ReadOptions
-) -> tuple[dict[str, Any], str, list[str]]:
-    """Return the columns of texts as values, the decimal mark that most of them have, and notes.
+) -> tuple[dict[str, Any], str | None, list[str]]:
+    """Return the columns of texts as values, the decimal mark that most of them have (None if none has), and notes.
 
     Columns in ``text`` stay texts, of which some say that a value is missing. If the mark was told, numbers that have
     the other one stay texts; otherwise a column whose numbers do not tell has the mark of the others.
@@ -52,16 +52,16 @@ def as_values(
             values[name] = _texts_or_truth(column, name in text)
             codes += [name] if name not in text and _are_codes(column) else []
             continue
-        own = found.numbers.decimal if found.tells else decimal
+        own = found.numbers.decimal if found.tells else decimal or "."
         values[name] = _numbers(column, own)
-        if own != decimal:
+        if decimal is not None and own != decimal:
             reads = f"{named('decimal', decimal)} reads it as text"
             notes.append(f"column {name!r} has a decimal {_SIGN_OF[own]} ({found.example}); {reads}")
-        elif found.example and not found.numbers.told and not told and not decided and decimal not in found.example:
-            other = "," if decimal == "." else "."
+        elif found.example and not found.numbers.told and not told and not decided and own not in found.example:
+            other = "," if own == "." else "."
             notes.append(
                 f"column {name!r}: the {_SIGN_OF[other]} in {found.example} groups thousands, since other columns have "
-                f"decimal {_SIGN_OF[decimal]}s; {named('decimal', other)} if it is a decimal {_SIGN_OF[other]}"
+                f"decimal {_SIGN_OF[own]}s; {named('decimal', other)} if it is a decimal {_SIGN_OF[other]}"
             )
     if codes:
         notes.append(f"codes, since some begin with 0, and no numbers: {', '.join(codes)}")
@@ -100,19 +100,19 @@ def _written(column: pa.Array) -> _Written | None:
     return None if numbers is None or numbers.mark else _Written(numbers, example)
 
 
-def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[str, list[str]]:
+def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[str | None, list[str]]:
     """Return the decimal mark that most columns have, and a note where the values do not tell."""
     sure = [column.numbers.decimal for column in columns if column.tells]
     if sure:
         commas, points = sure.count(","), sure.count(".")
         return ("," if commas > points or (commas == points and sep == ";") else "."), []
     examples = {"," if "," in column.example else ".": column.example for column in columns if column.example}
-    if not examples or (sep == "," and "," not in examples):
+    if not examples:
+        return None, []
+    if sep != ";" and "," not in examples:
         return ".", []
     if usual is not None:
         return usual, [f"decimal {_SIGN_OF[usual]} taken, as in the table of the fit, though no number tells"]
-    if sep not in ",;" and "," not in examples:  # 1.234 is what it is where commas do not count
-        return ".", []
     decimal = "," if "," in examples and sep == ";" else "."
     example = examples.get(",") or examples["."]
     return decimal, [

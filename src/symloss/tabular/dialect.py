@@ -41,11 +41,6 @@ class ReadOptions(NamedTuple):
         The sheet of an Excel file, by its name or by its number from 1 on.
     usual_decimal : {".", ","}, optional
         The sign before decimals in files like this one, for numbers that do not tell.
-
-    Examples
-    --------
-    >>> ReadOptions(sep=";").decimal is None
-    True
     """
 
     sep: str | None = None
@@ -80,13 +75,7 @@ TO_BE_FOUND = ReadOptions()
 
 
 class Dialect(NamedTuple):
-    """How a text file is written, the names of its columns, how many lines stand above them, and notes.
-
-    Examples
-    --------
-    >>> Dialect(Path("a.csv"), ";", "utf-8", ["age"], 0, []).sep
-    ';'
-    """
+    """How a text file is written, the names of its columns, how many lines stand above them, and notes."""
 
     path: Path
     sep: str
@@ -136,13 +125,7 @@ class Dialect(NamedTuple):
 
 
 def spelled(sep: str) -> str:
-    """Return the name of a separator.
-
-    Examples
-    --------
-    >>> spelled(";")
-    'semicolon'
-    """
+    """Return the name of a separator."""
     return next(name for name, sign in SEPARATORS.items() if sign == sep)
 
 
@@ -167,7 +150,7 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     names = [name.strip() for name in first]
     if rows and all(len(row) == len(names) + 1 and not row[-1] for _, row in rows):
         names.append("")  # separators at the ends of rows
-    for line, row in rows:
+    for line, row in [(above + 1, first), *rows]:
         if any(value.startswith(' "') for value in row):
             raise ValueError(
                 f"{source.name}: line {line} has a space before a quote: delete it, or pass the data frame of "

@@ -34,12 +34,6 @@ class GivenLabels(NamedTuple):
         The places of the rows that are used.
     notes : list of str
         What was decided.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> read_labels(pd.Series(["yes", "no", None, "yes "], name="churn")).rows
-    array([0, 1, 3])
     """
 
     values: tuple[Any, Any]

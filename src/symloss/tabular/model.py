@@ -20,7 +20,7 @@ from symloss.estimators.saving import damaged, load_with, save_with
 from symloss.tabular.checks import Differences, Profile
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import match_labels
-from symloss.tabular.reading import check_columns, table_to_predict
+from symloss.tabular.reading import check_columns, read
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -211,7 +211,7 @@ class TableModel:
         ``symloss predict`` takes larger ones.
         """
         options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=self.decimal)
-        frame, notes, _ = table_to_predict(data, self.encoding, options)
+        frame, notes, _ = read(data, options, self.encoding.texts)
         predicted = self.predict_frame(frame, threshold)
         differences = Differences(self.encoding, self.profile)
         differences.add(frame, predicted.unseen)
@@ -235,7 +235,7 @@ class TableModel:
         Labels may be written as in the fit, in other spellings, too, and rows without a label are left out.
         """
         options = ReadOptions(usual_decimal=self.decimal)
-        frame = table_to_predict(data, self.encoding, options, [self.label]).frame
+        frame = read(data, options, self.encoding.texts, [self.label]).frame
         check_columns([self.label], frame, "the label")
         given = match_labels(frame[self.label], self.labels)
         features, _ = self._encoded(frame.iloc[given.rows])

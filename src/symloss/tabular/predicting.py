@@ -14,7 +14,7 @@ from symloss.columns import as_text
 from symloss.tabular.checks import WARNING, Differences
 from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
 from symloss.tabular.model import Predicted, TableModel
-from symloss.tabular.reading import check_columns, read_chunks, read_chunks_beside
+from symloss.tabular.reading import check_columns, read_pieces
 from symloss.tabular.thresholds import rates_in_words
 from symloss.tabular.writing import whole_table
 
@@ -60,7 +60,8 @@ def predict_file(
     read_notes: list[str] = []
     differences = Differences(model.encoding, model.profile, list(keep))
     with whole_table(out) as write:
-        for frame, written in read_chunks_beside(data, rows, text, keep, options, read_notes):
+        for frame, written, found, _ in read_pieces(data, rows, options, text, keep):
+            read_notes += [note for note in found if note not in read_notes]
             check_columns(keep, frame, "to keep")
             predicted = model.predict_frame(frame, threshold)
             write(_beside(written, keep, predicted))
@@ -97,5 +98,5 @@ def _beside(kept: DataFrame, names: Sequence[str], predicted: Predicted) -> Data
 
 def scores_of_file(model: TableModel, data: Any, rows: int = ROWS, options: ReadOptions = TO_BE_FOUND) -> Array:
     """Return the scores of all rows of a file, of which only some are in memory at a time."""
-    parts = read_chunks(data, rows, text=[*model.encoding.texts], options=options)
-    return np.concatenate([model.predict_frame(frame).scores for frame in parts])
+    pieces = read_pieces(data, rows, options, model.encoding.texts)
+    return np.concatenate([model.predict_frame(piece.frame).scores for piece in pieces])

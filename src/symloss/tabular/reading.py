@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symloss.columns import Encoding, as_pandas, column_names
+from symloss.columns import as_pandas, column_names
 from symloss.extras import require
 from symloss.naming import named, remember_lines
 from symloss.tabular.cells import as_values, as_written
@@ -20,46 +20,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pandas import DataFrame
 
-_ROWS = 20_000  # of a file to predict that are read at a time
 _BLOCK = 1 << 24  # bytes of text that pyarrow reads at a time; a row must be shorter
 
 
 class Read(NamedTuple):
-    """A table, notes on how it was read, and the options that were told or found.
-
-    Examples
-    --------
-    >>> Read(None, ["separator: semicolon; decimal comma"], ReadOptions(";", ",")).options.sep
-    ';'
-    """
+    """A table, notes on how it was read, and the options that were told or found."""
 
     frame: Any
     notes: list[str]
     options: ReadOptions
 
 
-class _Piece(NamedTuple):
-    """Some rows of a table: their values, the columns to keep as they are written, and what was found."""
+class Piece(NamedTuple):
+    """Some rows of a table: their values, columns as they are written, and what was found."""
 
-    frame: DataFrame
-    written: DataFrame
+    frame: Any
+    written: Any
     notes: list[str]
     options: ReadOptions
 
 
-def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
-    r"""Read a table with at least one row, and say how.
+def read(
+    data: Any, options: ReadOptions = TO_BE_FOUND, text: Collection[str] = (), written: Collection[str] = ()
+) -> Read:
+    r"""Read a table with at least one row, and say how; a data frame is taken as it is.
 
     Parameters
     ----------
-    path : str or Path
-        Text with a first line of names, Parquet or Excel, possibly compressed (gzip, or zip with one file). ``"-"`` is
-        the standard input.
-    text : sequence of str
-        Columns to read as text, as they are written: the label 01 stays 01, and NA is a text, so that only blank cells
-        are missing. Cells of Parquet files, and of Excel files, have types of their own.
+    data : str, Path, or pandas or polars DataFrame
+        A path leads to text with a first line of names, Parquet or Excel, possibly compressed (gzip, or zip with one
+        file). ``"-"`` is the standard input.
     options : ReadOptions
         What is known about the file; the rest is found.
+    text : collection of str
+        Columns to read as text: the category 01 stays 01. As in columns of numbers, words such as NA are missing.
+    written : collection of str
+        Columns to read as text in which only blank cells are missing: NA may be a label.
 
     Examples
     --------
@@ -74,83 +70,49 @@ def read(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_B
     >>> found.notes
     ['separator: semicolon; decimal comma; encoding: UTF-8']
     """
-    (piece,) = _pieces(path, None, text, text, options)
-    return Read(_with_written(piece.frame, piece.written), piece.notes, piece.options)
+    if isinstance(data, (str, Path, Source)):
+        (piece,) = read_pieces(data, None, options, {*text, *written}, written)
+        columns = {name: piece.written[name] for name in piece.written if name in piece.frame}
+        return Read(piece.frame.assign(**columns), piece.notes, piece.options)
+    told = [named(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
+    if told:
+        raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
+    frame = as_pandas(data)
+    column_names(frame)  # raises unless they are texts that differ
+    return Read(frame, [], ReadOptions())
 
 
-def read_table(path: str | Path, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> DataFrame:
-    """Return the table that ``read`` returns, without notes."""
-    frame: DataFrame = read(path, text, options).frame
-    return frame
-
-
-def read_chunks(
-    path: str | Path | Source,
-    rows: int,
-    text: Sequence[str] = (),
-    options: ReadOptions = TO_BE_FOUND,
-    notes: list[str] | None = None,
-) -> Iterator[DataFrame]:
-    r"""Read a table in pieces of so many rows, without ever holding it all; an Excel file is held, as it is small.
-
-    Parameters
-    ----------
-    path, options
-        As in ``read``; a source that is open already may be given, too.
-    rows : int
-        The number of rows of a piece.
-    text : sequence of str
-        Columns to read as text: the category 01 stays 01. As in columns of numbers, words such as NA are missing.
-    notes : list of str, optional
-        A list to which notes on how the table is read are added.
+def labeled_table(data: Any, label: str, ids: Collection[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
+    """Return a table that has the column of the label; if a file does not, the error says how it was read.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "data.csv").write_text("age\n40\n50\n60\n")
-    ...     [len(frame) for frame in read_chunks(Path(folder) / "data.csv", rows=2)]
-    [2, 1]
+    >>> import pandas as pd
+    >>> labeled_table(pd.DataFrame({"age": [30]}), "churn")
+    Traceback (most recent call last):
+    ValueError: no column 'churn' (the label); the columns are 'age'
     """
-    return (chunk for chunk, _ in read_chunks_beside(path, rows, text, options=options, notes=notes))
+    found = read(data, options, written=[label, *ids])
+    try:
+        check_columns([label], found.frame, "the label")
+    except ValueError as error:  # perhaps the file was read in a way that was not meant
+        how = f"; as it was read: {'; '.join(found.notes)}" if found.notes else ""
+        raise ValueError(f"{error}{how}") from None
+    return found
 
 
-def read_chunks_beside(
+def read_pieces(
     path: str | Path | Source,
-    rows: int,
-    text: Sequence[str] = (),
-    kept: Sequence[str] = (),
+    rows: int | None,
     options: ReadOptions = TO_BE_FOUND,
-    notes: list[str] | None = None,
-) -> Iterator[tuple[DataFrame, DataFrame]]:
-    r"""Read a table in pieces and, beside each piece, columns as they are written.
+    text: Collection[str] = (),
+    written: Collection[str] = (),
+) -> Iterator[Piece]:
+    """Read a table in pieces of so many rows, or in one; an Excel file is held whole, as it is small.
 
-    Parameters
-    ----------
-    path, rows, text, options, notes
-        As in ``read_chunks``.
-    kept : sequence of str
-        Columns for the second table of each pair; the first table does not depend on them. Names that the file does
-        not have are passed over.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "data.csv").write_text("age;x\n40;1,5\n")
-    ...     [(frame, written)] = read_chunks_beside(Path(folder) / "data.csv", rows=2, kept=["x"])
-    >>> frame.values.tolist(), written.values.tolist()
-    ([[40.0, 1.5]], [['1,5']])
+    The other parameters are those of ``read``, but columns in ``written`` come beside the values, which do not depend
+    on them; those that the file does not have are passed over.
     """
-    for piece in _pieces(path, rows, text, kept, options):
-        if notes is not None:
-            notes += [note for note in piece.notes if note not in notes]
-        yield piece.frame, piece.written
-
-
-def _pieces(
-    path: str | Path | Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
-) -> Iterator[_Piece]:
     options = options.checked()
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     with open_source(path) as source:
@@ -177,7 +139,7 @@ def _pieces(
 
 def _read_text(
     source: Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
-) -> Iterator[_Piece]:
+) -> Iterator[Piece]:
     import pandas as pd
 
     dialect = find_dialect(source, options)
@@ -188,17 +150,17 @@ def _read_text(
         as_they_are = pd.DataFrame({name: as_written(table[name]) for name in written if name in table.column_names})
         values, decimal, notes = as_values(table, text, dialect.sep, usual)
         frame, more = _without_empty(pd.DataFrame(values), dialect.names)
+        if decimal is not None and usual.decimal is None:
+            usual = usual._replace(usual_decimal=decimal)  # of the pieces below, too
         if not start:
             point = "decimal comma" if decimal == "," else "decimal point"
             encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
             how = [f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"] * (len(dialect.names) > 1)
             notes = [*how, *dialect.notes, *notes]
-            if usual.decimal is None:
-                usual = usual._replace(usual_decimal=decimal)
         index = pd.RangeIndex(start, start + len(frame))
         start += len(frame)
-        found = options._replace(sep=dialect.sep, decimal=decimal, encoding=dialect.encoding, usual_decimal=None)
-        yield _Piece(frame.set_axis(index), as_they_are.set_axis(index), [*notes, *more], found)
+        found = options._replace(sep=dialect.sep, decimal=decimal or ".", encoding=dialect.encoding, usual_decimal=None)
+        yield Piece(frame.set_axis(index), as_they_are.set_axis(index), [*notes, *more], found)
 
 
 def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator[pa.Table]:
@@ -242,7 +204,7 @@ def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator
         yield pa.Table.from_batches(held)
 
 
-def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[_Piece]:
+def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[Piece]:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet
@@ -261,14 +223,14 @@ def _read_parquet(source: Source, rows: int | None, written: Collection[str]) ->
             frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
             start += len(frame)
             _check_names(list(frame.columns), source)
-            yield _Piece(frame, _only(frame, written), [], ReadOptions())
+            yield Piece(frame, _only(frame, written), [], ReadOptions())
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
 
 
 def _read_excel(
     source: Source, rows: int | None, text: Collection[str], written: Collection[str], wanted: str | int | None
-) -> Iterator[_Piece]:
+) -> Iterator[Piece]:
     """Yield the rows of a sheet whose first row that is not blank holds the names; blank rows are left out."""
     import pandas as pd
 
@@ -292,7 +254,7 @@ def _read_excel(
     values = frame.assign(**{name: texts[name] for name in text if name in frame.columns}).infer_objects()
     for start in range(0, len(frame), rows or len(frame)):
         some = slice(start, start + (rows or len(frame)))
-        yield _Piece(values[some], _only(texts[some], written), notes + more, ReadOptions(sheet=sheet))
+        yield Piece(values[some], _only(texts[some], written), notes + more, ReadOptions(sheet=sheet))
 
 
 def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
@@ -326,10 +288,6 @@ def _with_names(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:
 
 def _only(frame: DataFrame, names: Collection[str]) -> DataFrame:
     return frame[[name for name in names if name in frame.columns]]
-
-
-def _with_written(frame: DataFrame, written: DataFrame) -> DataFrame:
-    return frame.assign(**{name: written[name] for name in written if name in frame.columns})
 
 
 def _without_empty(frame: DataFrame, names: list[str]) -> tuple[DataFrame, list[str]]:
@@ -371,81 +329,15 @@ def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
             raise ValueError(f"no column {name!r} ({what}); {hint}")
 
 
-_ROWS = 20_000  # that are read at a time
-
-
-def table_to_predict(data: Any, encoding: Encoding, options: ReadOptions, written: Sequence[str] = ()) -> Read:
-    """Return a table that is given as a data frame or as the path of a file, read as ``symloss predict`` does.
-
-    Parameters
-    ----------
-    data : pandas or polars DataFrame, str or Path
-        The table.
-    encoding : Encoding
-        How its columns become features.
-    options : ReadOptions
-        What is known about a file.
-    written : sequence of str
-        Columns of a file to take exactly as they are written.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> encoding = Encoding.fit(pd.DataFrame({"age": [30, 40]}))
-    >>> found = table_to_predict(pd.DataFrame({"age": [50]}), encoding, ReadOptions())
-    >>> found.frame["age"].tolist(), found.notes
-    ([50], [])
-    """
-    if not isinstance(data, (str, Path)):
-        return _table_of_frame(data, options)
-    import pandas as pd
-
-    notes: list[str] = []
-    parts = read_chunks_beside(data, _ROWS, encoding.texts, written, options, notes)
-    frames = [_with_written(frame, beside) for frame, beside in parts]
-    return Read(pd.concat(frames), notes, options)
-
-
-def _table_of_frame(data: Any, options: ReadOptions) -> Read:
-    told = [named(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
-    if told:
-        raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
-    frame = as_pandas(data)
-    column_names(frame)  # raises unless they are texts that differ
-    return Read(frame, [], ReadOptions())
-
-
-def labeled_table(data: Any, label: str, text: Sequence[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
-    """Return a table that has the column of the label; if a file does not, the error says how it was read.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> labeled_table(pd.DataFrame({"age": [30]}), "churn")
-    Traceback (most recent call last):
-    ValueError: no column 'churn' (the label); the columns are 'age'
-    """
-    is_file = isinstance(data, (str, Path))
-    found = read(data, [label, *text], options) if is_file else _table_of_frame(data, options)
-    try:
-        check_columns([label], found.frame, "the label")
-    except ValueError as error:  # perhaps the file was read in a way that was not meant
-        raise ValueError("; as it was read: ".join([str(error), *filter(None, ["; ".join(found.notes)])])) from None
-    return found
-
-
 __all__ = [
     "TO_BE_FOUND",
+    "Piece",
     "Read",
     "ReadOptions",
     "Source",
-    "as_pandas",
     "check_columns",
     "labeled_table",
     "open_source",
     "read",
-    "read_chunks",
-    "read_chunks_beside",
-    "read_table",
-    "table_to_predict",
+    "read_pieces",
 ]

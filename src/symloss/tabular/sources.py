@@ -21,13 +21,7 @@ _URL = re.compile(r"([a-z][a-z0-9]+):/+", re.I)  # of two slashes, a path keeps 
 
 
 class Source(NamedTuple):
-    """A file to read: where its bytes are, what errors call it, and whether it is CSV, Parquet or Excel.
-
-    Examples
-    --------
-    >>> Source(Path("a.csv"), "a.csv", "CSV").kind
-    'CSV'
-    """
+    """A file to read: where its bytes are, what errors call it, and whether it is CSV, Parquet or Excel."""
 
     path: Path
     name: str
