@@ -7,14 +7,14 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 # One process per core, but at most eight; each has one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
 # Tests of numbers, which the settings of test-processors could change.
-NUMERICAL = -m "not gpu and not browser and not slow" tests/paper/convolutional tests/estimators tests/paper/test_experiment.py \
+NUMERICAL = -m "not gpu and not browser and not slow" tests/estimators tests/test_paper.py tests/test_paper_images.py \
   tests/test_audit.py tests/test_boosting.py tests/test_clean_risks.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py \
   tests/test_models.py tests/test_pairwise.py tests/test_risks.py tests/test_sensitivity.py tests/test_theory.py \
-  tests/test_theory_random.py tests/test_weak_supervision.py tests/paper/test_training.py src
+  tests/test_theory_random.py tests/test_weak_supervision.py src
 # NumPy's names for those AVX-512 instructions that it has code for.
 AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
 
-.PHONY: demo test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
+.PHONY: demo tables test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "                             make test-latex       tests that compile tables with pdflatex"
 	@echo "                             make test-gpu         tests that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
+	@echo "make tables tables that compare the committed results with the paper (into results/)"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
 	@echo "make dist   wheel and sdist, tested in a new environment without extras and with all of them"
 	@echo "make clean  remove everything that make has created"
@@ -78,7 +79,7 @@ test-clusters: $(VENV)/.test
 test-latex: $(VENV)/.test
 	@command -v pdflatex > /dev/null || \
 	  { echo "pdflatex is missing: apt-get install texlive-latex-base texlive-latex-recommended" >&2; exit 1; }
-	$(BIN)/python -m pytest -q tests/paper/test_writers.py -k latex
+	$(BIN)/python -m pytest -q tests/test_paper.py -k latex
 
 test-gpu: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m gpu
@@ -91,6 +92,16 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The comparison of each committed run with the paper, as files beside its scores.
+tables: $(VENV)/.core
+	for run in uci-matched uci-printed uci-further cifar10 mnist-matched mnist-printed; do \
+	  $(BIN)/symloss compare results/$$run --csv results/$$run/compared.csv --markdown results/$$run/tables.md --json > /dev/null || exit 1; \
+	done
+	for run in cifar10 mnist-matched; do for way in dropout_off chosen_epoch; do \
+	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md --json > /dev/null || exit 1; \
+	done; done
+	$(BIN)/symloss compare results/uci-matched results/mnist-matched results/cifar10 --worst 30 > results/worst_cells.txt
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/import_time.py

@@ -13,22 +13,24 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from symloss.drawing import COLORS
 from symloss.paper.protocol import LOSSES, NOISES
-from symloss.paper.results import Result, read_results
-from symloss.paper.score_tables import SCORES, loss_heading
+from symloss.paper.results import read_run
+from symloss.paper.tables import SCORES, loss_heading
 
 NAMES = [loss.name for loss in LOSSES]
 WAYS = {"dropout_off": "last epoch", "chosen_epoch": "chosen epoch"}
 STYLES = (":", "-")
 
 
-def trials(results: list[Result], way: str, risk: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
+def trials(scores: pd.DataFrame, way: str, risk: str, loss: str, noise: tuple[float, float]) -> np.ndarray:
     """Return the scores as an array of shape (data sets, trials)."""
-    return np.array([of.further[way].scores[risk][loss] for of in results if (of.pi, of.pi_prime) == noise])
+    of = scores[(scores["risk"] == risk) & (scores["loss"] == loss) & (scores["pi"] == noise[0])]
+    return of.pivot(index="dataset", columns="trial", values=way).to_numpy()
 
 
 def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
@@ -36,7 +38,7 @@ def mean_and_error(scores: np.ndarray) -> tuple[float, float]:
     return scores.mean(), np.sqrt((scores.var(1, ddof=1) / scores.shape[1]).sum()) / len(scores)
 
 
-def draw(families: dict[str, list[Result]]) -> Figure:
+def draw(families: dict[str, pd.DataFrame]) -> Figure:
     figure, axes = plt.subplots(1, 4, figsize=(12, 3.7), layout="constrained")
     for panel, (family, risk) in zip(axes, [(f, o) for f in families for o in SCORES], strict=True):
         for loss in NAMES:
@@ -59,18 +61,18 @@ def draw(families: dict[str, list[Result]]) -> Figure:
     return figure
 
 
-def print_means(results: list[Result], risk: str) -> None:
+def print_means(results: pd.DataFrame, risk: str) -> None:
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES:
         texts = []
         for noise in NOISES:
             last, chosen = (mean_and_error(trials(results, way, risk, loss, noise)) for way in WAYS)
-            epoch = trials(results, "epoch", risk, loss, noise).mean()
+            epoch = trials(results, "chosen_at", risk, loss, noise).mean()
             texts.append(f"{last[0]:.1f} ({last[1]:.1f}) → {chosen[0]:.1f} ({chosen[1]:.1f}), {epoch:.0f}")
         print(f"| {loss_heading(loss)} | " + " | ".join(texts) + " |")
 
 
-def print_barrier_ahead(results: list[Result], risk: str, way: str) -> None:
+def print_barrier_ahead(results: pd.DataFrame, risk: str, way: str) -> None:
     """Print by how much the barrier hinge loss is ahead of each other loss at its chosen epoch, trial by trial."""
     print("| | " + " | ".join(str(tuple(noise)) for noise in NOISES) + " |\n|---" + "|---" * len(NOISES) + "|")
     for loss in NAMES[1:]:
@@ -85,7 +87,7 @@ def print_barrier_ahead(results: list[Result], risk: str, way: str) -> None:
 
 
 folder = Path(sys.argv[0]).resolve().parents[1] / "results"
-families = {"CIFAR-10": read_results(folder / "cifar10").whole, "MNIST": read_results(folder / "mnist-matched").whole}
+families = {"CIFAR-10": read_run(folder / "cifar10").scores, "MNIST": read_run(folder / "mnist-matched").scores}
 figure = draw(families)
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=110)

@@ -10,28 +10,25 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from symloss.drawing import COLORS
-from symloss.paper.results import read_results
+from symloss.paper.protocol import NOISES, UCI_DATASETS
+from symloss.paper.results import read_run
 
 LOSSES = ("barrier_hinge", "unhinged", "sigmoid", "logistic")
 
 folder = Path(sys.argv[0]).resolve().parents[1] / "results"
-results = {
-    "with decay 0.05": read_results(folder / "uci-matched").whole,
-    "as printed, without": read_results(folder / "uci-printed").whole,
-}
-datasets = sorted({result.dataset for result in results["with decay 0.05"]})
+runs = {"with decay 0.05": "uci-matched", "as printed, without": "uci-printed"}
+results = {protocol: read_run(folder / name).scores.query("risk == 'auc'") for protocol, name in runs.items()}
 figure, axes = plt.subplots(3, 3, figsize=(9, 8), sharex=True)
-for name, panel in zip(datasets, axes.flat, strict=True):
+for name, panel in zip(sorted(UCI_DATASETS), axes.flat, strict=True):
     for (protocol, of_protocol), style in zip(results.items(), ("-", ":"), strict=True):
-        of_set = sorted((result for result in of_protocol if result.dataset == name), key=lambda result: -result.pi)
+        of_set = of_protocol[of_protocol["dataset"] == name].groupby(["loss", "pi"])["score"].mean()
         for loss in LOSSES:
-            means = [np.mean(result.scores["auc"][loss]) for result in of_set]
+            means = [of_set[loss, pi] for pi, _ in NOISES]
             panel.plot(means, style, color=COLORS[loss], label=f"{loss.replace('_', ' ')}, {protocol}")
     panel.set_title(name, fontsize=10)
-    panel.set_xticks(range(4), [f"{result.pi:g}, {result.pi_prime:g}" for result in of_set], fontsize=8)
+    panel.set_xticks(range(4), [f"{pi:g}, {pi_prime:g}" for pi, pi_prime in NOISES], fontsize=8)
     panel.spines[["top", "right"]].set_visible(False)
 figure.supxlabel("pi, pi'", y=0.07, fontsize=10)
 figure.supylabel("AUC")
@@ -46,5 +43,5 @@ if len(sys.argv) > 1:
 
 print("AUC at (0.65, 0.45), mean over nine data sets:  with decay  without")
 for loss in LOSSES:
-    means = [np.mean([of.scores["auc"][loss] for of in part if of.pi == 0.65]) for part in results.values()]
+    means = [part.query("pi == 0.65 and loss == @loss")["score"].mean() for part in results.values()]
     print(f"  {loss:<14} {means[0]:42.1f} {means[1]:8.1f}")

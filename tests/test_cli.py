@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.cli.application import ProgressLines, fit_progress
-from symloss.paper.results import Result, write_result
+from symloss.paper.results import Run, write_run
 
+OWN = Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
 COMMANDS = ["fit", "predict", "audit", "losses", "analyze", "figures", "datasets", "compare", "report", "explore",
             "reproduce uci", "reproduce cifar10", "reproduce mnist"]  # fmt: skip
 
@@ -267,8 +268,7 @@ def test_a_terminal_without_greek():
 
 @pytest.mark.slow
 def test_report_and_explore_write_one_file(tmp_path):
-    cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
-    write_result(tmp_path / "results", cell)
+    write_run(tmp_path / "results", OWN)
     (tmp_path / "results" / "own_pi0.80_0.30.json").write_text("{")
     result = run("report", str(tmp_path / "results"), "--out", str(tmp_path / "report.html"))
     assert result.exit_code == 0
@@ -289,17 +289,14 @@ def test_report_and_explore_fail_in_one_line_and_write_nothing(tmp_path):
 
 
 def test_report_and_explore_never_overwrite_a_result_or_the_code_of_a_loss(tmp_path, monkeypatch):
-    cell = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
-    path = write_result(tmp_path / "results", cell)
-    damaged, code, link = path.with_name("own_pi0.80_0.30.json"), tmp_path / "kept_loss.py", tmp_path / "link.html"
-    damaged.write_text("{")
+    write_run(tmp_path / "results", OWN)
+    path, code, link = tmp_path / "results" / "scores.csv", tmp_path / "kept_loss.py", tmp_path / "link.html"
     code.write_text("import torch\ndef kept(z):\n    return torch.sigmoid(-z)\n")
     link.hardlink_to(path)
     monkeypatch.chdir(tmp_path)
-    before = {kept: kept.read_bytes() for kept in (path, damaged, code)}
+    before = {kept: kept.read_bytes() for kept in (path, code)}
     for arguments, out, what in (
         (["report", "results"], path, "a result"),
-        (["report", "results"], damaged, "a result"),
         (["report", "results"], link, "a result"),
         (["explore", "--losses", "ramp"], path, "a result"),
         (["explore", "--losses", "ramp,kept_loss:kept"], code, "the code of a loss"),

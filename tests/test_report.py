@@ -12,8 +12,9 @@ import torch
 
 import symloss as sl
 from symloss.paper.compare import Cell, compare, summarize
-from symloss.paper.results import Result, read_results, write_result
-from symloss.paper.score_tables import SCORES, loss_heading
+from symloss.paper.results import Run as Results
+from symloss.paper.results import read_run, write_run
+from symloss.paper.tables import SCORES, loss_heading
 from symloss.report import report_html, write_explorer, write_report
 from symloss.report.explorer import curves_figure, parameters_figure
 from symloss.report.results import SYMMETRIC, Run, findings, noise_words
@@ -79,7 +80,7 @@ class Tables(HTMLParser):
 
 def test_the_report_holds_what_the_comparison_says(report, results):
     tables = Tables(report).cells
-    expected = [(name, cell) for name in RUNS for cell in compare(read_results(results / name).whole)]
+    expected = [(name, cell) for name in RUNS for cell in compare([read_run(results / name)])]
     assert len(expected) == 1912
     assert sum(map(len, tables.values())) == 1912 + 2 * (504 + 2 * 56)  # images are scored in two more ways
     for run, cell in random.Random(0).sample(expected, 300):
@@ -103,7 +104,7 @@ def test_the_report_holds_what_the_comparison_says(report, results):
 
 
 def test_the_summary_is_that_of_the_comparison(report, results):
-    summary = summarize(compare(read_results(results / "uci-matched").whole))
+    summary = summarize(compare([read_run(results / "uci-matched")]))
     line = re.search(r'<tr><th scope="row">uci-matched</th>(.*?)</tr>', report)[1]
     texts = re.findall(r"<td[^>]*>(.*?)</td>", line)
     assert texts[:3] == ["504", "504", f"{summary.rms_difference:.2f}"]
@@ -117,7 +118,7 @@ def test_the_claim_is_counted_row_by_row(report, results):
     tested = [name for name in RUNS if name != "uci-further"]  # which has no loss that the paper has
     assert [text.split(":")[0] for text in shown] == tested
     for name, text in zip(tested, shown, strict=True):
-        cells = compare(read_results(results / name).whole)
+        cells = compare([read_run(results / name)])
         for noise in ((1.0, 0.0), (0.65, 0.45)):
             rows = {}
             for cell in cells:
@@ -137,7 +138,7 @@ def test_a_claim_that_did_not_hold_is_not_said_to_hold():
     row = [Cell("uci", "susy", "auc", 0.65, 0.45, loss, mean, 0.1, 2, False, 90.0, 0.1, False)
            for loss, mean in scores.items()]  # fmt: skip
     assert findings(row)[0].lead == -10
-    html = " ".join(report_html([Run("mine", {}, {"as published": row}, ())]).split())
+    html = " ".join(report_html([Run("mine", {}, {"as published": row})]).split())
     assert "it did not hold" in html
     assert "10.0 points behind the best other one" in html
 
@@ -150,8 +151,7 @@ def test_the_report_is_one_file_without_scripts(report):
 
 def write_own(folder, loss="my.module:Own", dataset="own", **further):
     scores = {"auc": {loss: [90.0, 91.0], "sigmoid": [80.0, 82.0]}}
-    cell = Result(family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, trials=2, scores=scores, **further)
-    return write_result(folder, cell)
+    write_run(folder, Results.of(scores, family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, **further))
 
 
 def page_of(folders, tmp_path):
@@ -173,7 +173,8 @@ def test_results_that_the_paper_does_not_have(tmp_path):
 
 def test_names_are_text_not_html(tmp_path):
     loss, dataset = "<script>1", "<img src=x>"
-    write_own(tmp_path / "a<b>&", loss, dataset, device="<i>cpu</i>", protocol="'\"><u>")
+    made = {"data": "", "device": "<i>cpu</i>", "seconds": 1.0, "finished": "", "versions": {}}
+    write_own(tmp_path / "a<b>&", loss, dataset, made=[{"dataset": dataset} | made], protocol="'\"><u>")
     _, page = page_of([tmp_path / "a<b>&"], tmp_path)
     for part in ("<script>", "<img", "<i>cpu", "<u>", "a<b>"):
         assert part not in page
@@ -188,21 +189,11 @@ def test_runs_are_told_apart(tmp_path):
     assert len(Tables(page).cells) == 4
 
 
-def test_a_damaged_file_is_named_and_left_out(tmp_path):
-    write_own(tmp_path / "results")
-    path = write_own(tmp_path / "results", dataset="other")
-    path.write_text(path.read_text()[:100])
-    (run,), page = page_of([tmp_path / "results"], tmp_path)
-    assert [damaged.path.name for damaged in run.damaged] == [path.name]
-    assert f"Left out: {path.name} (it is no whole JSON file" in page
-    assert len(Tables(page).cells) == 2
-
-
 def test_nothing_to_report(tmp_path):
     (tmp_path / "empty").mkdir()
     for folders, error, message in [
         ([tmp_path / "nowhere"], FileNotFoundError, "there is no folder .*nowhere"),
-        ([tmp_path / "empty"], ValueError, r"empty holds no results \(files such as"),
+        ([tmp_path / "empty"], FileNotFoundError, "empty holds no results"),
         ([], ValueError, "at least one folder"),
     ]:
         with pytest.raises(error, match=message):

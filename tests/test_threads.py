@@ -20,8 +20,7 @@ from torch import nn
 import symloss as sl
 from symloss import threads
 from symloss.estimators import candidates, kernel, linear, networks, selection, standard_errors, standardization
-from symloss.paper import experiment
-from symloss.paper.training import Risk, train
+from symloss.paper import run as paper_run
 from symloss.threads import one_thread, threads_for
 
 
@@ -309,16 +308,11 @@ def test_means_scores_and_standard_errors_are_on_one_thread(monkeypatch):
 
 def test_the_papers_perceptrons_are_trained_and_scored_on_one_thread(monkeypatch):
     seen: list[int] = []
-    monkeypatch.setattr(
-        "symloss.paper.training._minimize", noting(seen, sys.modules["symloss.paper.training"]._minimize)
-    )
-    monkeypatch.setattr(experiment, "_score", noting(seen, experiment._score))
+    monkeypatch.setattr(paper_run, "train", noting(seen, paper_run.train))
     X, y = drawn(200)
-    quick = experiment.Settings(epochs=1, n_positive=20, n_negative=20, n_test=20)
-    experiment.run_trials(X, np.where(y, 1, -1), 0.8, 0.3, [sl.Sigmoid()], ["auc"], trials=1, settings=quick)
-    signs = torch.tensor([[1, -1] * 5])
-    train(torch.zeros(1, 10, 2), signs, [Risk("auc", sl.Sigmoid())], [0], epochs=1)
-    assert seen == [1, 1, 1]
+    quick = paper_run.Settings(epochs=1, n_positive=20, n_negative=20, n_test=20)
+    paper_run.run_trials(X, np.where(y, 1, -1), 0.8, 0.3, [sl.Sigmoid()], ["auc"], trials=1, settings=quick)
+    assert seen == [1]
 
 
 def test_an_analysis_runs_on_one_thread(monkeypatch):

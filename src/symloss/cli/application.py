@@ -20,8 +20,7 @@ from symloss.naming import as_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from symloss.paper.runner import Outcome
-    from symloss.paper.runner import Progress as OfCell
+    from symloss.paper.run import Outcome
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
 _LONGEST = 2000  # characters of an error
@@ -189,7 +188,7 @@ class ProgressLines:
             print(f"{stage}: {done} of {total}{left}", file=sys.stderr, flush=True)
 
 
-def follow(start: Callable[[OfCell], Iterable[Outcome]], total: int) -> int:
+def follow(start: Callable[[Callable[[int, int], None]], Iterable[Outcome]], total: int) -> int:
     """Print outcomes as they come, with progress bars of cells and epochs on a terminal; return how many failed.
 
     ``start`` is given a function to call with the number of epochs that a cell has done, and returns the outcomes.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symloss.cli.application import new_console, warn
+from symloss.cli.application import new_console
 
 if TYPE_CHECKING:
     from symloss.paper.compare import Cell
-    from symloss.paper.results import Result, Results
+    from symloss.paper.results import Run
 
 
 def compare(
@@ -56,42 +56,41 @@ def compare(
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
     from symloss.paper.compare import comparison_csv, summary_json
-    from symloss.paper.results import PUBLISHED, check_no_result
+    from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
 
-    scored = _scored(scores) if scores else ""
-    folders = [read_and_warn(folder) for folder in dict.fromkeys(results)]
+    further = [way for way in WAYS if way != PUBLISHED]
+    if scores is not None and scores not in further:
+        raise ValueError(f"--scores must be of {', '.join(further)}; got {scores}")
+    runs = [read_run(folder) for folder in dict.fromkeys(results)]
     for path in _targets(csv, markdown, latex, figures):
         check_no_result(path, results)
-    found = [result for folder in folders for result in folder.whole]
-    cells = compare_with_paper(found, scores or PUBLISHED)
+    cells = compare_with_paper(runs, scores or PUBLISHED)
     written = []
     if csv:
         write_whole(csv, comparison_csv(cells))
         written.append(csv)
     if markdown:
-        from symloss.paper.markdown import comparison_markdown
+        from symloss.paper.tables import comparison_markdown
 
-        write_whole(markdown, comparison_markdown(cells, scored))
+        write_whole(markdown, comparison_markdown(cells, WAYS[scores] if scores else ""))
         written.append(markdown)
     if latex:
-        from symloss.paper.latex import write_latex
+        from symloss.paper.tables import write_latex
 
         written += write_latex(latex, cells)
     if figures:
         from symloss.paper.figures import save_result_figures
-        from symloss.paper.image_figures import save_epoch_figures
 
-        written += [*save_result_figures(figures, cells), *save_epoch_figures(figures, cells)]
+        written += save_result_figures(figures, cells)
     if as_json:
-        damaged = [str(damaged) for folder in folders for damaged in folder.damaged]
-        print(json.dumps(summary_json(cells) | {"damaged": damaged}, indent=2))
+        print(json.dumps(summary_json(cells), indent=2))
         return
     if worst:
-        from symloss.paper.worst import print_worst
+        from symloss.paper.terminal import print_worst
 
         print_worst(cells, worst, new_console())
     else:
-        _print_comparison(found, cells)
+        _print_comparison(runs, cells)
     for path in written:
         print(f"wrote {path}")
 
@@ -103,31 +102,12 @@ def _targets(csv: Path | None, markdown: Path | None, latex: Path | None, figure
     return [*(path for path in (csv, markdown, latex, figures) if path), *inside]
 
 
-def _scored(name: str) -> str:
-    """Return the description of another way to score images; raise ValueError if there is none of this name."""
-    from symloss.paper.images import FURTHER_WAYS
-
-    if name not in FURTHER_WAYS:
-        raise ValueError(f"--scores must be of {', '.join(FURTHER_WAYS)}; got {name}")
-    return FURTHER_WAYS[name]
-
-
-def read_and_warn(folder: Path) -> Results:
-    """Read a folder with at least one result, and name its damaged files on standard error."""
-    from symloss.paper.results import read_results
-
-    found = read_results(folder)
-    for damaged in found.damaged:
-        warn(damaged)
-    return found
-
-
-def _print_comparison(results: list[Result], cells: list[Cell]) -> None:
+def _print_comparison(runs: list[Run], cells: list[Cell]) -> None:
     from symloss.paper.terminal import print_comparison, print_summary
 
     console = new_console()
     print_comparison(cells, console)
     print_summary(cells, console)
-    configurations = {(result.protocol or "unnamed", result.trials, result.seed) for result in results}
+    configurations = {(run.protocol or "unnamed", run.trials, run.seed) for run in runs}
     for protocol, trials, seed in sorted(configurations):
         print(f"protocol {protocol}, {trials} trials, seed {seed}")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from symloss.cli.application import warn
 from symloss.cli.options import code_of, find_loss, listed, modules_of
 
 
@@ -21,9 +20,7 @@ def report(
     """
     from symloss.report import write_report
 
-    for run in write_report(results, out):
-        for damaged in run.damaged:
-            warn(damaged)
+    write_report(results, out)
     print(f"wrote {out}")
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symloss.cli.application import follow, new_console
-from symloss.cli.compare import read_and_warn
 from symloss.cli.options import check_device, find_loss, listed, noise_rate, risk_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from symloss.paper.runner import Outcome, Progress
+    from symloss.paper.run import Outcome
 
 
 Risks = Annotated[str, typer.Option("--risks", "--objectives", help="Risks to minimize.", metavar="NAME,...")]
@@ -23,14 +22,6 @@ Risks = Annotated[str, typer.Option("--risks", "--objectives", help="Risks to mi
 reproduce = typer.Typer(
     help="Run the paper's experiments. Finished results are kept, and a second run continues from there."
 )
-
-
-ReplaceDamaged = Annotated[
-    bool,
-    typer.Option(
-        "--replace-damaged", help="Run again where a result file cannot be read, and keep that file under another name."
-    ),
-]
 
 
 @reproduce.command("uci")
@@ -76,7 +67,6 @@ def reproduce_uci(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results.", metavar="FOLDER", show_default="results/uci-PROTOCOL")
     ] = None,
-    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the UCI and LIBSVM experiments, and say how well they agree with the paper.
 
@@ -84,21 +74,18 @@ def reproduce_uci(
     """
     from symloss.machines import cluster
     from symloss.paper.protocol import LOSSES, NOISES, UCI_DATASETS
-    from symloss.paper.runner import run, uci_configurations
+    from symloss.paper.run import plan, run
 
     names = listed(datasets) if datasets is not None else UCI_DATASETS
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
     check_device(device)
     named = risk_names(risks)
-    wanted = uci_configurations(names, noises, trials, protocol, seed)
+    planned = plan("uci", protocol, trials, seed)
+    parts = [(name, *rates) for name in names for rates in noises]
     folder = out or Path("results") / f"uci-{protocol}"
     with cluster(backend, scheduler_address, jobs):
-        _finish(
-            folder,
-            lambda _: run(folder, wanted, chosen, named, None, device, download, None, replace_damaged),
-            len(wanted),
-        )
+        _finish(folder, lambda _: run(folder, planned, parts, chosen, named, None, device, download), len(parts))
 
 
 ImageNoise = Annotated[
@@ -139,7 +126,6 @@ def reproduce_cifar10(
     seed: Seed = 0,
     download: Download = True,
     out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="FOLDER")] = Path("results/cifar10"),
-    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the CIFAR-10 experiments, airplanes against another class, and say how well they agree with the paper.
 
@@ -148,7 +134,7 @@ def reproduce_cifar10(
     from symloss.paper.protocol import CIFAR10_PAIRS
 
     names = listed(pairs) if pairs is not None else CIFAR10_PAIRS
-    _reproduce_images("cifar10", names, noise, risks, losses, trials, device, seed, download, out, replace_damaged)
+    _reproduce_images("cifar10", names, noise, risks, losses, trials, device, seed, download, out)
 
 
 @reproduce.command("mnist")
@@ -168,16 +154,13 @@ def reproduce_mnist(
         Path | None,
         typer.Option(help="Folder for the results.", metavar="FOLDER", show_default="results/mnist-PROTOCOL"),
     ] = None,
-    replace_damaged: ReplaceDamaged = False,
 ) -> None:
     """Run the MNIST experiments, even against odd digits, and say how well they agree with the paper.
 
     Example: [bold]symloss reproduce mnist --noise 1,0[/bold]
     """
     folder = out or Path("results") / f"mnist-{protocol}"
-    _reproduce_images(
-        "mnist", [], noise, risks, losses, trials, device, seed, download, folder, replace_damaged, protocol
-    )
+    _reproduce_images("mnist", ["mnist"], noise, risks, losses, trials, device, seed, download, folder, protocol)
 
 
 def _reproduce_images(
@@ -191,32 +174,33 @@ def _reproduce_images(
     seed: int,
     download: bool,
     folder: Path,
-    replace_damaged: bool,
     protocol: str = "matched",
 ) -> None:
     from symloss.paper.protocol import LOSSES, NOISES
-    from symloss.paper.runner import image_configurations, run
+    from symloss.paper.run import plan, run
 
     noises = [noise_rate(pair) for pair in noise] if noise else NOISES
     chosen = [find_loss(name, {}) for name in listed(losses)] if losses is not None else LOSSES
-    wanted = image_configurations(family, pairs, noises, trials, seed, protocol=protocol)
+    planned = plan(family, protocol, trials, seed)
+    parts = [(name, *rates) for name in pairs for rates in noises]
     named = risk_names(risks)
     check_device(device)
     _finish(
         folder,
-        lambda progress: run(folder, wanted, chosen, named, 1, device, download, progress, replace_damaged),
-        len(wanted),
+        lambda progress: run(folder, planned, parts, chosen, named, 1, device, download, progress),
+        len(parts),
     )
 
 
-def _finish(folder: Path, start: Callable[[Progress], Iterable[Outcome]], total: int) -> None:
+def _finish(folder: Path, start: Callable[[Callable[[int, int], None]], Iterable[Outcome]], total: int) -> None:
     """Show the progress of a run until its end, and print how well its results agree with the paper."""
     failed = follow(start, total)
     if failed < total:
-        from symloss.paper.compare import compare as compare_with_paper
+        from symloss.paper.compare import compare
+        from symloss.paper.results import read_run
         from symloss.paper.terminal import print_summary
 
-        print_summary(compare_with_paper(read_and_warn(folder).whole), new_console())
+        print_summary(compare([read_run(folder)]), new_console())
         print(f"all tables: symloss compare {folder}")
     if failed:
         raise typer.Exit(1)

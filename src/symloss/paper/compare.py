@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -14,13 +14,14 @@ from typing import Any
 
 from symloss.functional import RISKS
 from symloss.losses import list_losses
-from symloss.paper.boldface import boldface
-from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, find_published, published_cells
-from symloss.paper.results import PUBLISHED, Result, Scored
+from symloss.paper.protocol import TRIALS
+from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, boldface, find_published, published_cells
+from symloss.paper.results import CELL, PUBLISHED, Run
 
 _FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
 _COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
             "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
+LIMITS = (2, 3, 4, 5)  # of |z|, in standard errors
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,6 @@ class Cell:
         The score of every trial.
     curve, curve_errors : tuple of float
         The mean score after each epoch, and the standard errors of these means, where they were recorded.
-    number : int
-        Its place among all cells of a report.
 
     Examples
     --------
@@ -68,7 +67,6 @@ class Cell:
     scores: tuple[float, ...] = ()
     curve: tuple[float, ...] = ()
     curve_errors: tuple[float, ...] = ()
-    number: int = 0
 
     @property
     def difference(self) -> float | None:
@@ -93,56 +91,46 @@ class Cell:
         return self.family, self.dataset, self.risk, self.pi, self.pi_prime
 
 
-def compare(results: Iterable[Result], way: str = PUBLISHED) -> list[Cell]:
-    """Return the cells of results beside the paper's, in its order; other data sets and losses come last.
-
-    Parameters
-    ----------
-    results : iterable of Result
-    way : str
-        How our networks are scored, such as ``dropout_off``; every result must have such scores.
+def compare(runs: Iterable[Run], way: str = PUBLISHED) -> list[Cell]:
+    """Return the cells of runs, scored in this way, beside the paper's, in its order; others come last.
 
     Examples
     --------
     >>> scores = {"auc": {"sigmoid": [90.0, 91.0], "ramp": [88.0, 90.0]}}
-    >>> result = Result(family="uci", dataset="twonorm", pi=0.65, pi_prime=0.45, trials=2, scores=scores)
-    >>> for cell in compare([result]):
+    >>> for cell in compare([Run.of(scores, family="uci", dataset="twonorm", pi=0.65, pi_prime=0.45)]):
     ...     print(cell.loss, cell.mean, cell.bold, cell.paper_mean)
     sigmoid 90.5 True 98.0
     ramp 89.0 True None
     """
-    cells = [cell for result in results for risk in RISKS for cell in _row(result, result.scored(way), risk)]
-    return sorted(cells, key=_order)
+    return sorted((cell for run in runs for cell in _cells(run, way)), key=_order)
+
+
+def _cells(run: Run, way: str) -> Iterator[Cell]:
+    if way not in run.ways:
+        known = ", ".join(run.ways[1:]) or "none"
+        raise ValueError(f"these results have no scores {way!r} beside the published kind; they have: {known}")
+    curves: dict[Any, dict[str, Any]] = {}
+    if run.curves is not None and way in run.curves:
+        for key, of in run.curves.groupby(CELL, sort=False):
+            curves[key] = {"curve": tuple(of[way]), "curve_errors": tuple(of[f"{way}_se"])}
+    for (dataset, pi, pi_prime, risk), row in run.scores.groupby(CELL[:-1], sort=False):
+        scores = {loss: tuple(of[way]) for loss, of in row.groupby("loss", sort=False)}
+        means = [statistics.fmean(of) for of in scores.values()]
+        errors = [statistics.stdev(of) / math.sqrt(len(of)) if len(of) > 1 else None for of in scores.values()]
+        for loss, mean, se, bold in zip(scores, means, errors, boldface(means, errors, run.trials), strict=True):
+            cell = Cell(run.family, dataset, risk, pi, pi_prime, loss, mean, se, run.trials, bold, scores=scores[loss])
+            if paper := find_published(*cell.row, loss):
+                cell = replace(cell, paper_mean=paper.mean, paper_se=paper.se, paper_bold=paper.bold)
+            yield replace(cell, **curves.get((dataset, pi, pi_prime, risk, loss), {}))
 
 
 @dataclass(frozen=True)
 class Summary:
     """How well results agree with the paper.
 
-    Parameters
-    ----------
-    cells, compared : int
-        Number of our cells, and how many of them the paper has too.
-    rms_difference, mean_difference : float
-        Root mean square and mean of our means minus the paper's, in points (scores are from 0 to 100).
-    share_within_1_5, share_within_3 : float
-        Shares of the compared cells that differ by at most 1.5 and 3 points.
-    share_z_below_1, share_z_below_2, share_z_below_3 : float
-        Shares of the compared cells with z between -1 and 1, -2 and 2, -3 and 3. They are about 0.68, 0.95 and 0.997
-        if the differences are only chance.
-    boldface_of, boldface_agree : int
-        Number of cells in rows that have all of the paper's losses, and how many of these cells agree: they are in
-        boldface both here and in the paper, or in neither. Here boldface compares the paper's losses only.
-    best_loss_of, best_loss_agree : int
-        Number of rows that have all of the paper's losses, and in how many of them our best loss (or another loss
-        with the same mean) is in boldface in the paper.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> summary = summarize(cells)
-    >>> summary.compared, round(summary.rms_difference, 3), summary.share_z_below_1
-    (1, 0.4, 1.0)
+    Differences are in points, our means minus the paper's; shares are those of the cells that the paper has too.
+    Boldface and best losses are counted in rows that have all of the paper's losses, and compare only these: a cell
+    agrees if it is in boldface both here and in the paper or in neither, a row if our best loss is in boldface there.
     """
 
     cells: int
@@ -161,39 +149,37 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, which also gives the two agreements as shares."""
-        rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
-        return rounded | {
-            "boldface_agreement": _share(self.boldface_agree, self.boldface_of),
-            "best_loss_agreement": _share(self.best_loss_agree, self.best_loss_of),
+        shares = {
+            f"{what}_agreement": getattr(self, f"{what}_agree") / of if of else None
+            for what, of in (("boldface", self.boldface_of), ("best_loss", self.best_loss_of))
         }
+        values = asdict(self) | shares
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def summarize(cells: Sequence[Cell]) -> Summary:
-    """Return how well cells agree with the paper.
-
-    Examples
-    --------
-    >>> near = Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
-    >>> far = Cell("uci", "susy", "auc", 1, 0, "hinge", 85.5, 0.4, 20, True, 83.5, 0.4, True)
-    >>> summary = summarize([near, far])
-    >>> round(summary.mean_difference, 3), summary.share_within_1_5
-    (1.2, 0.5)
-    """
+    """Return how well cells agree with the paper."""
     differences = [cell.difference for cell in cells if cell.difference is not None]
     sizes = [abs(cell.z) for cell in cells if cell.z is not None]
     rows = [row for row in map(_as_in_the_paper, rows_of(cells)) if row]
     agree = [cell.bold == cell.paper_bold for row in rows for cell in row]
     best = [any(cell.paper_bold for cell in row if cell.mean == max(other.mean for other in row)) for row in rows]
+
+    def mean(values: Iterable[float]) -> float | None:
+        found = list(values)
+        return statistics.fmean(found) if found else None
+
+    square = mean(difference**2 for difference in differences)
     return Summary(
         cells=len(cells),
         compared=len(differences),
-        rms_difference=math.sqrt(statistics.fmean(d * d for d in differences)) if differences else None,
-        mean_difference=statistics.fmean(differences) if differences else None,
-        share_within_1_5=statistics.fmean(abs(d) <= 1.5 for d in differences) if differences else None,
-        share_within_3=statistics.fmean(abs(d) <= 3 for d in differences) if differences else None,
-        share_z_below_1=statistics.fmean(size < 1 for size in sizes) if sizes else None,
-        share_z_below_2=statistics.fmean(size < 2 for size in sizes) if sizes else None,
-        share_z_below_3=statistics.fmean(size < 3 for size in sizes) if sizes else None,
+        rms_difference=None if square is None else math.sqrt(square),
+        mean_difference=mean(differences),
+        share_within_1_5=mean(abs(difference) <= 1.5 for difference in differences),
+        share_within_3=mean(abs(difference) <= 3 for difference in differences),
+        share_z_below_1=mean(size < 1 for size in sizes),
+        share_z_below_2=mean(size < 2 for size in sizes),
+        share_z_below_3=mean(size < 3 for size in sizes),
         boldface_of=len(agree),
         boldface_agree=sum(agree),
         best_loss_of=len(best),
@@ -202,14 +188,7 @@ def summarize(cells: Sequence[Cell]) -> Summary:
 
 
 def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
-    """Return one summary of all cells, and one for each family, risk and noise rate.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> {part: list(summaries) for part, summaries in summarize_parts(cells).items()}
-    {'all': ['all'], 'family': ['uci'], 'risk': ['ber'], 'noise': ['(1.0, 0.0)']}
-    """
+    """Return one summary of all cells, and one for each family, risk and noise rate."""
     parts: dict[str, Callable[[Cell], str]] = {
         "all": lambda _: "all",
         "family": lambda cell: cell.family,
@@ -225,15 +204,7 @@ def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
 
 
 def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> summary = summary_json(cells)
-    >>> summary["rms_difference"], summary["by_family"]["uci"]["share_z_below_1"]
-    (0.4, 1.0)
-    """
+    """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside."""
     parts = summarize_parts(cells)
     parts.pop("all")
     return summarize(cells).to_dict() | {
@@ -256,19 +227,74 @@ def comparison_csv(cells: Sequence[Cell]) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_FILE_WORDS.get(name, name) for name in _COLUMNS)
     for cell in cells:
-        writer.writerow(_csv_value(getattr(cell, name)) for name in _COLUMNS)
+        values = [getattr(cell, name) for name in _COLUMNS]
+        writer.writerow(
+            int(of) if isinstance(of, bool) else round(of, 4) if isinstance(of, float) else of for of in values
+        )
     return stream.getvalue()
 
 
-def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Return the cells in rows: one row per data set, risk and noise rate.
+@dataclass(frozen=True)
+class Chance:
+    """How large ``|z|`` is, as found and as chance alone would make it.
+
+    Numbers of cells with ``|z|`` larger than each of ``LIMITS``; the largest, and its median if cells are independent.
+    """
+
+    cells: int
+    found: tuple[int, ...]
+    expected: tuple[float, ...]
+    largest: float
+    median_largest: float
+
+
+def worst_cells(cells: Sequence[Cell], number: int) -> list[Cell]:
+    """Return the cells with the largest ``|z|``, the largest first."""
+    return sorted(_with_z(cells), key=lambda cell: -abs(cell.z or 0.0))[:number]
+
+
+def chance_by_family(cells: Sequence[Cell]) -> dict[str, Chance]:
+    """Return how large ``|z|`` is among the cells of each family and among all, and by chance.
+
+    By chance, z has Student's t-distribution with Welch's degrees of freedom, because standard errors are from 10 or 20
+    trials; the part of its variance that is rounding is known exactly.
 
     Examples
     --------
-    >>> cells = [Cell("uci", "susy", "auc", 1, 0, loss, 77.9, 0.4, 20, True) for loss in ("hinge", "squared")]
-    >>> [[cell.loss for cell in row] for row in rows_of(cells)]
-    [['hinge', 'squared']]
+    >>> cells = [Cell("uci", "susy", "auc", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4)] * 1000
+    >>> round(chance_by_family(cells)["uci"].expected[1], 1)
+    4.7
     """
+    families = {family: [cell for cell in _with_z(cells) if cell.family == family] for family in TRIALS}
+    return {name: _chance(of) for name, of in (*families.items(), ("all", _with_z(cells))) if of}
+
+
+def _chance(cells: Sequence[Cell]) -> Chance:
+    import numpy as np
+    from scipy.optimize import brentq
+    from scipy.special import stdtr
+
+    numbers = [(cell.se, cell.paper_se, cell.trials - 1, TRIALS[cell.family] - 1) for cell in cells]
+    se, paper_se, freedom, paper_freedom = np.array(numbers, dtype=float).T
+    ours, papers = se**2, paper_se**2 + ROUNDING_VARIANCE
+    degrees = (ours + papers + ROUNDING_VARIANCE) ** 2 / (ours**2 / freedom + papers**2 / paper_freedom)
+    sizes = [abs(cell.z or 0.0) for cell in cells]
+
+    def none_beyond(size: float) -> float:
+        """Return the logarithm of the probability that no cell is beyond, plus log 2: zero at the median."""
+        return float(np.log1p(-2 * stdtr(degrees, -size)).sum() + math.log(2))
+
+    return Chance(
+        len(cells),
+        tuple(sum(size > limit for size in sizes) for limit in LIMITS),
+        tuple(float(2 * stdtr(degrees, -limit).sum()) for limit in LIMITS),
+        max(sizes),
+        float(brentq(none_beyond, 1e-6, 1e6)),
+    )
+
+
+def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Return the cells in rows: one row per data set, risk and noise rate."""
     return [list(row) for _, row in groupby(cells, key=lambda cell: cell.row)]
 
 
@@ -295,37 +321,8 @@ def loss_order(loss: str) -> tuple[int, str]:
     return (known.index(loss) if loss in known else len(known), loss)
 
 
-def _row(result: Result, scored: Scored, risk: str) -> list[Cell]:
-    losses = scored.scores.get(risk, {})
-    if not losses:
-        return []
-    means = [statistics.fmean(values) for values in losses.values()]
-    errors = [_standard_error(values) for values in losses.values()]
-    curves, curve_errors = (of.get(risk, {}) for of in (scored.curves, scored.errors))
-    row = []
-    for loss, mean, error, bold in zip(losses, means, errors, boldface(means, errors, result.trials), strict=True):
-        place = (result.family, result.dataset, risk, result.pi, result.pi_prime, loss)
-        paper = find_published(*place)
-        row.append(
-            Cell(
-                *place,
-                mean,
-                error,
-                result.trials,
-                bold,
-                paper.mean if paper else None,
-                paper.se if paper else None,
-                paper.bold if paper else None,
-                scores=tuple(losses[loss]),
-                curve=tuple(curves.get(loss, ())),
-                curve_errors=tuple(curve_errors.get(loss, ())),
-            )
-        )
-    return row
-
-
-def _standard_error(scores: Sequence[float]) -> float | None:
-    return statistics.stdev(scores) / math.sqrt(len(scores)) if len(scores) > 1 else None
+def _with_z(cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.z is not None and cell.family in TRIALS]
 
 
 def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:
@@ -354,16 +351,6 @@ def _order(cell: Cell) -> tuple[Any, ...]:
 
 @cache
 def _known() -> tuple[list[str], list[str]]:
-    families = list(dict.fromkeys(cell.family for cell in published_cells()))
-    datasets = list(dict.fromkeys(cell.dataset for cell in published_cells()))
+    names = zip(*((cell.family, cell.dataset) for cell in published_cells()), strict=True)
+    families, datasets = (list(dict.fromkeys(of)) for of in names)
     return families, datasets
-
-
-def _csv_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        return int(value)
-    return round(value, 4) if isinstance(value, float) else value
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None

@@ -15,57 +15,33 @@ from torch.nn import functional as F  # noqa: N812
 from symloss.corruption import contaminate
 from symloss.functional import RISKS
 from symloss.losses import Loss
-from symloss.pairwise import pairwise_risk
-from symloss.paper.convolutional import Architecture, TrainingSettings, train_networks
-from symloss.paper.experiment import label, trial_seeds
-from symloss.paper.protocol import IMAGE_TRIALS, LOSSES, ImageSettings
-from symloss.paper.results import PUBLISHED, Scored, Scores
-from symloss.paper.training import Risk
+from symloss.paper.networks import Architecture, train_networks
+from symloss.paper.perceptrons import Risk
+from symloss.paper.protocol import CHANCE, LOSSES, TRIALS, ImageSettings, label, trial_generators
 
-# The ways of scoring besides the published one, which is: dropout on, last epoch.
-FURTHER_WAYS = {
-    "dropout_off": "dropout off, last epoch",
-    "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
-}
-_AT_ONCE = 1 << 24  # number of scores that are measured together
+Rows = NDArray[np.int64]
+Columns = dict[tuple[str, str], dict[str, list[float]]]
 
 
 class Images(NamedTuple):
-    """Clean images of two classes, as bytes of shape (n, channels, side, side), and their labels +1 and -1.
-
-    Examples
-    --------
-    >>> y = np.repeat([1, -1], 30)
-    >>> pixels = torch.zeros(60, 1, 16, 16, dtype=torch.uint8)
-    >>> Images(pixels, y, pixels[20:40], y[20:40]).test.shape
-    torch.Size([20, 1, 16, 16])
-    """
+    """Clean images of two classes, as bytes of shape (n, channels, side, side), and their labels +1 and -1."""
 
     train: Tensor
-    y_train: NDArray[np.int64]
+    y_train: Rows
     test: Tensor
-    y_test: NDArray[np.int64]
+    y_test: Rows
 
 
 @lru_cache(maxsize=2)
 def load_images(family: str, dataset: str, download: bool = True) -> Images:
-    """Return MNIST (even digits are positive), or CIFAR-10's airplanes (positive) and another class.
+    """Return MNIST (even digits are positive), or CIFAR-10's airplanes (positive) and another class."""
+    from symloss.datasets import load, load_cifar10_class
 
-    Examples
-    --------
-    >>> load_images("cifar10", "car")
-    Traceback (most recent call last):
-    ValueError: unknown class 'car' of CIFAR-10; its classes: airplane, automobile, ...
-    """
     if family == "mnist":
-        from symloss.datasets import load
-
         train, test = (load("mnist", split=split, download=download) for split in ("train", "test"))
         pixels = [F.pad(torch.from_numpy(part.data), (2, 2, 2, 2)) for part in (train, test)]
         return Images(pixels[0], train.target, pixels[1], test.target)
-    from symloss.datasets import load_cifar10_class
-
-    classes = [load_cifar10_class(name, download) for name in (dataset, "airplane")][::-1]
+    classes = [load_cifar10_class(name, download) for name in ("airplane", dataset)]
     parts: list[Any] = []
     for both in zip(*classes, strict=True):
         parts += [torch.from_numpy(np.concatenate(both)), np.repeat([1, -1], [len(part) for part in both])]
@@ -79,96 +55,68 @@ def run_image_trials(
     settings: ImageSettings,
     losses: Sequence[Loss] = LOSSES,
     risks: Sequence[str] = RISKS,
-    trials: int = IMAGE_TRIALS,
+    trials: int = TRIALS["mnist"],
     seed: int = 0,
     name: str = "",
     device: str | torch.device = "cpu",
     *,
-    draws: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
     architecture: Architecture | None = None,
     kernels: bool | None = None,
-    dtype: torch.dtype | None = None,
     progress: Callable[[int], None] | None = None,
-) -> dict[str, Scored]:
+) -> tuple[Columns, Columns]:
     """Train networks on corrupted samples of images, and return their scores on the clean test images.
 
-    Parameters are those of `symloss.paper.experiment.run_trials`. ``draws`` replaces the random samples: each trial's
-    training images, as rows, and their corrupted labels. ``architecture`` replaces the paper's network, and
-    ``kernels``, ``dtype`` and ``progress`` are those of `symloss.paper.convolutional.train_networks`. A trial's sample,
-    initial parameters and batches depend only on its seed and number. Dropout is drawn for all trials together, so it
-    also depends on how many trials there are.
+    Parameters are those of `symloss.paper.run.run_trials`, and of `symloss.paper.networks.train_networks`. Dropout is
+    drawn for all trials together, so it depends on how many there are; all else in a trial does not.
 
     Returns
     -------
-    dict of Scored
-        One entry for each way of scoring. ``as published`` is after the last epoch with dropout on. ``dropout_off`` is
-        the same with dropout off. ``chosen_epoch`` is with dropout off, after the epoch that is chosen on corrupted
-        labels (see `choose_epochs`), and has no curve. Two more entries describe this choice: ``epoch`` holds the
-        number of the chosen epoch (the mean of two choices), and ``corrupted`` the curve of the score on these
-        corrupted labels.
-
-    Examples
-    --------
-    >>> y = np.repeat([1, -1], 30)
-    >>> pixels = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8)
-    >>> settings, small = ImageSettings(10, 10, epochs=2, mean=(0.0,), sd=(1.0,)), Architecture(1, 16, 2, 3, 8, 4)
-    >>> found = run_image_trials(Images(pixels, y, pixels, y), 0.8, 0.3, settings, trials=3, architecture=small)
-    >>> len(found[PUBLISHED].scores["auc"]["sigmoid"]), len(found["dropout_off"].curves["auc"]["sigmoid"])
-    (3, 2)
+    scores : dict
+        ``{(risk, loss): {column: [value of each trial]}}``. ``score`` is as published, after the last epoch with
+        dropout on. ``dropout_off`` is the same with dropout off. ``chosen_epoch`` is with dropout off, after the epoch
+        that is chosen on corrupted labels (see `choose_epochs`), and ``chosen_at`` is the number of that epoch.
+    curves : dict
+        The same with the mean after each epoch: ``score``, ``dropout_off``, their standard errors ``score_se`` and
+        ``dropout_off_se``, and ``corrupted``, the score on the corrupted labels.
     """
-    sizes = architecture or Architecture(images.train.shape[1], images.train.shape[2], dropout=settings.dropout)
-    generators = [
-        [np.random.default_rng(part) for part in trial_seeds(seed, name, pi, pi_prime, trial)]
-        for trial in range(trials)
-    ]
-    rows, y = draws or _draws(images.y_train, pi, pi_prime, settings, [of_draw for of_draw, _, _ in generators])
-    risks_of_losses = [Risk(risk, loss, settings.one_by_one and risk == "auc") for risk in risks for loss in losses]
-    trained = train_networks(
+    generators = [trial_generators(seed, name, pi, pi_prime, trial) for trial in range(trials)]
+    sizes = {"n_positive": settings.n_positive, "n_negative": settings.n_negative}
+    rows, y = np.arange(len(images.y_train)), images.y_train
+    drawn = [contaminate(rows, y, pi=pi, pi_prime=pi_prime, **sizes, random_state=of) for of, _, _ in generators]
+    of_losses = [Risk(risk, loss, settings.one_by_one and risk == "auc") for risk in risks for loss in losses]
+    found = train_networks(
         images.train.to(device),
-        rows,
-        y,
+        np.stack([rows for rows, _ in drawn]),
+        np.stack([labels for _, labels in drawn]),
         images.test.to(device),
-        risks_of_losses,
+        of_losses,
         [of_training for _, of_training, _ in generators],
-        sizes,
-        TrainingSettings(
-            settings.epochs,
-            settings.batch_size,
-            settings.balanced,
-            settings.learning_rate,
-            settings.weight_decay,
-            settings.mean,
-            settings.sd,
-        ),
+        architecture or Architecture(images.train.shape[1], images.train.shape[2]),
+        settings,
         kernels=kernels,
-        dtype=dtype,
         progress=progress,
     )
     folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]
-    return _summary(trained.scores, images.y_test, folds, risks_of_losses)
-
-
-def _draws(
-    y: NDArray[np.int64], pi: float, pi_prime: float, settings: ImageSettings, generators: Sequence[np.random.Generator]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the training images of each trial, as rows, and their corrupted labels, both of shape (trials, n)."""
-    drawn = [
-        contaminate(
-            np.arange(len(y)),
-            y,
-            pi=pi,
-            pi_prime=pi_prime,
-            n_positive=settings.n_positive,
-            n_negative=settings.n_negative,
-            random_state=generator,
-        )
-        for generator in generators
-    ]
-    return np.stack([rows for rows, _ in drawn]), np.stack([labels for _, labels in drawn])
+    clean = [np.tile(np.flatnonzero(images.y_test == sign), (trials, 1)) for sign in (1, -1)]
+    off, on = (measured(part, of_losses, *clean) for part in found)  # (epochs, risks, trials)
+    chosen, epoch, corrupted = choose_epochs(found[0], folds, of_losses)
+    scores: Columns = {}
+    curves: Columns = {}
+    for j, risk in enumerate(of_losses):
+        key = risk.name, label(risk.loss)
+        values = {"score": on[-1, j], "dropout_off": off[-1, j], "chosen_epoch": chosen[j], "chosen_at": epoch[j]}
+        scores[key] = {way: of.tolist() for way, of in values.items()}
+        curves[key] = {}
+        for way, of in (("score", on[:, j]), ("dropout_off", off[:, j]), ("corrupted", corrupted[:, j])):
+            by_epoch = of.nan_to_num(CHANCE)
+            curves[key][way] = by_epoch.mean(1).tolist()
+            if way != "corrupted":
+                curves[key][f"{way}_se"] = (by_epoch.std(1, correction=min(1, trials - 1)) / trials**0.5).tolist()
+    return scores, curves
 
 
 class Half(NamedTuple):
-    """The rows of two halves of the test images: one chooses an epoch by corrupted labels, the other is scored.
+    """The rows of half of the test images that chooses an epoch, and those of the other half, which is scored.
 
     Parameters
     ----------
@@ -176,21 +124,15 @@ class Half(NamedTuple):
         The half that chooses: two corrupted classes of equal size, with the noise rate of the training images.
     positive, negative : array of rows
         The half that is scored: its clean classes.
-
-    Examples
-    --------
-    >>> first, second = halves(np.repeat([1, -1], 10), 1.0, 0.0, np.random.default_rng(0))
-    >>> sorted(first.corrupted_positive) == sorted(second.positive)
-    True
     """
 
-    corrupted_positive: NDArray[np.int64]
-    corrupted_negative: NDArray[np.int64]
-    positive: NDArray[np.int64]
-    negative: NDArray[np.int64]
+    corrupted_positive: Rows
+    corrupted_negative: Rows
+    positive: Rows
+    negative: Rows
 
 
-def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.random.Generator) -> tuple[Half, Half]:
+def halves(y_test: Rows, pi: float, pi_prime: float, generator: np.random.Generator) -> tuple[Half, Half]:
     """Split the test images at random into halves with equal numbers of each class, and corrupt the labels of both.
 
     Unused training images would do as well, but with noise CIFAR-10 has too few: pi + pi' = 1.1, so the two corrupted
@@ -202,66 +144,23 @@ def halves(y_test: NDArray[np.int64], pi: float, pi_prime: float, generator: np.
     >>> len(first.corrupted_positive), len(first.corrupted_negative), len(first.positive)
     (454, 454, 500)
     """
-    by_class = [generator.permutation(np.flatnonzero(y_test == label)) for label in (1, -1)]
+    by_class = [generator.permutation(np.flatnonzero(y_test == sign)) for sign in (1, -1)]
     sizes = [len(rows) // 2 for rows in by_class]
-    parts = [[rows[:size] for rows, size in zip(by_class, sizes, strict=True)],
-             [rows[size : 2 * size] for rows, size in zip(by_class, sizes, strict=True)]]  # fmt: skip
+    first, second = (
+        [rows[start * size : (start + 1) * size] for rows, size in zip(by_class, sizes, strict=True)]
+        for start in (0, 1)
+    )
+    n = min(sizes)  # the largest size of both corrupted classes for which there are enough images
+    while (taken := round(pi * n) + round(pi_prime * n)) > sizes[0] or 2 * n - taken > sizes[1]:
+        n -= 1
     found = []
-    for chooses, scored in (parts, parts[::-1]):
-        n = validation_size(pi, pi_prime, *sizes)
+    for chooses, scored in ((first, second), (second, first)):
         rows, y = contaminate(
-            np.concatenate(chooses),
-            np.repeat([1, -1], sizes),
-            pi=pi,
-            pi_prime=pi_prime,
-            n_positive=n,
-            n_negative=n,
+            np.concatenate(chooses), np.repeat([1, -1], sizes), pi=pi, pi_prime=pi_prime, n_positive=n, n_negative=n,
             random_state=generator,
-        )
+        )  # fmt: skip
         found.append(Half(rows[y > 0], rows[y < 0], *scored))
     return found[0], found[1]
-
-
-def validation_size(pi: float, pi_prime: float, positives: int, negatives: int) -> int:
-    """Return the largest size of both corrupted classes for which these numbers of clean images suffice.
-
-    Examples
-    --------
-    >>> validation_size(1.0, 0.0, 500, 500), validation_size(0.65, 0.45, 500, 500)
-    (500, 454)
-    """
-    n = min(positives, negatives)
-    while True:
-        taken = round(pi * n) + round(pi_prime * n)
-        if taken <= positives and 2 * n - taken <= negatives:
-            return n
-        n -= 1
-
-
-def _summary(
-    found: Tensor, y_test: NDArray[np.int64], folds: Sequence[tuple[Half, Half]], risks: Sequence[Risk]
-) -> dict[str, Scored]:
-    """Return the measures of test scores (2, epochs, risks, trials, n_test), with dropout off and on."""
-    off, on = (_by_risk(part, [np.flatnonzero(y_test == sign) for sign in (1, -1)], risks) for part in found)
-    chosen, epoch, corrupted = choose_epochs(found[0], folds, risks)
-
-    def trials(values: Tensor) -> Scores:
-        return _named(values, risks)
-
-    def mean(values: Tensor) -> Scores:
-        return _named(values.nan_to_num(50.0).mean(2).T, risks)
-
-    def error(values: Tensor) -> Scores:
-        trials = values.shape[2]
-        return _named(values.nan_to_num(50.0).std(2, correction=min(1, trials - 1)).T / trials**0.5, risks)
-
-    return {
-        PUBLISHED: Scored(scores=trials(on[-1]), curves=mean(on), errors=error(on)),
-        "dropout_off": Scored(scores=trials(off[-1]), curves=mean(off), errors=error(off)),
-        "chosen_epoch": Scored(scores=trials(chosen)),
-        "epoch": Scored(scores=trials(epoch)),
-        "corrupted": Scored(curves=mean(corrupted)),
-    }
 
 
 def choose_epochs(
@@ -270,14 +169,7 @@ def choose_epochs(
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
     Both halves choose in turn, so that no image counts for a score that it helped to choose. If several epochs are
-    equally good, the earliest is chosen; among equal balanced accuracies, the last bit of the sum of two shares may
-    decide.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (epochs, risks, trials, n_test)
-    folds : sequence of pairs of Half, one per trial
-    risks : sequence of Risk
+    equally good, the earliest is chosen. Scores have the shape (epochs, risks, trials, n_test).
 
     Returns
     -------
@@ -285,73 +177,39 @@ def choose_epochs(
         The score, and the number of the epoch, each the mean of both halves.
     corrupted : Tensor of shape (epochs, risks, trials)
         The score on corrupted labels, the mean of both halves.
-
-    Examples
-    --------
-    >>> from symloss.losses import Sigmoid
-    >>> y = np.repeat([1, -1], 10)
-    >>> scores = torch.stack([-torch.from_numpy(y), torch.from_numpy(y)]).double()[:, None, None]  # wrong, then right
-    >>> folds = [halves(y, 1.0, 0.0, np.random.default_rng(0))]
-    >>> chosen, epoch, _ = choose_epochs(scores, folds, [Risk("auc", Sigmoid())])
-    >>> chosen.item(), epoch.item()
-    (100.0, 2.0)
     """
-    chosen, epochs, corrupted = [], [], []
+    found = []
     for fold in zip(*folds, strict=True):
-        columns = [np.stack(rows) for rows in zip(*fold, strict=True)]
-        on_corrupted, clean = (_by_risk(scores, columns[start : start + 2], risks) for start in (0, 2))
-        epoch = on_corrupted.nan_to_num(0.0).argmax(0, keepdim=True)
-        chosen.append(clean.gather(0, epoch)[0])
-        epochs.append(1.0 + epoch[0])
-        corrupted.append(on_corrupted)
-    return sum(chosen) / 2, sum(epochs) / 2, sum(corrupted) / 2  # type: ignore[return-value]
+        rows = [np.stack(of_trials) for of_trials in zip(*fold, strict=True)]  # in the order of Half
+        corrupted, clean = measured(scores, risks, *rows[:2]), measured(scores, risks, *rows[2:])
+        epoch = corrupted.nan_to_num(0.0).argmax(0, keepdim=True)
+        found.append((clean.gather(0, epoch)[0], 1.0 + epoch[0], corrupted))
+    (chosen, epoch, corrupted), (other_chosen, other_epoch, other_corrupted) = found
+    return (chosen + other_chosen) / 2, (epoch + other_epoch) / 2, (corrupted + other_corrupted) / 2
 
 
-def _by_risk(scores: Tensor, columns: Sequence[NDArray[np.int64]], risks: Sequence[Risk]) -> Tensor:
-    """Return each risk's measure, from 0 to 100, of scores of shape (epochs, risks, trials, n).
+def measured(scores: Tensor, risks: Sequence[Risk], positives: Rows, negatives: Rows) -> Tensor:
+    """Return balanced accuracy or AUC, by the risk, of scores (epochs, risks, trials, n), each trial with its own rows.
 
-    ``columns`` are the columns of the positives and of the negatives: the same for all trials, or (trials, m).
+    They are from 0 to 100; zeros and ties count as one half, and NaN makes NaN.
     """
-    found = torch.empty(scores.shape[:3], dtype=torch.float64, device=scores.device)
-    index = [torch.from_numpy(part).to(scores.device) for part in columns]
-    several = max(1, _AT_ONCE // scores[0].numel())
-    for epochs in range(0, len(scores), several):
-        part = scores[epochs : epochs + several]
-        sides = [
-            part[..., rows] if rows.ndim == 1 else part.gather(3, rows.expand(*part.shape[:2], *rows.shape))
-            for rows in index
-        ]
+    found = scores.new_empty(scores.shape[:3], dtype=torch.float64)
+    rows = [torch.from_numpy(of).to(scores.device).expand(len(risks), -1, -1) for of in (positives, negatives)]
+    for of_epoch, target in zip(scores, found, strict=True):
+        pos, neg = (of_epoch.gather(2, of) for of in rows)
         for j, risk in enumerate(risks):
-            found[epochs : epochs + several, j] = _measure(risk.name, *(side[:, j] for side in sides))
-    return 100 * found
-
-
-def _measure(risk: str, pos: Tensor, neg: Tensor) -> Tensor:
-    """Return the balanced accuracy or the AUC; zeros and ties count as one half, and NaN makes NaN."""
-    wrong = pos.isnan().any(-1) | neg.isnan().any(-1)
-    if risk == "auc":
-        pos, neg = pos.double().nan_to_num(), neg.double().nan_to_num()
-        found = 1 - pairwise_risk(pos, neg, "zero_one", method="structure")
-    else:
-        found = (2 + pos.sign().mean(-1, dtype=torch.float64) - neg.sign().mean(-1, dtype=torch.float64)) / 4
-    return found.masked_fill(wrong, torch.nan)
-
-
-def _named(values: Tensor, risks: Sequence[Risk]) -> Scores:
-    """Return the rows of numbers as ``[risk][loss]``."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for risk, row in zip(risks, values.tolist(), strict=True):
-        found.setdefault(risk.name, {})[label(risk.loss)] = row
+            target[j] = 100 * (_auc if risk.name == "auc" else _balanced_accuracy)(pos[j], neg[j])
+        wrong = pos.isnan().any(2) | neg.isnan().any(2)
+        target.masked_fill_(wrong, torch.nan)
     return found
 
 
-__all__ = [
-    "FURTHER_WAYS",
-    "Half",
-    "Images",
-    "choose_epochs",
-    "halves",
-    "load_images",
-    "run_image_trials",
-    "validation_size",
-]
+def _auc(pos: Tensor, neg: Tensor) -> Tensor:
+    ordered = neg.sort(1).values
+    pos = pos.contiguous()
+    below = torch.searchsorted(ordered, pos) + torch.searchsorted(ordered, pos, right=True)
+    return below.sum(1).double() / (2 * pos.shape[1] * neg.shape[1])
+
+
+def _balanced_accuracy(pos: Tensor, neg: Tensor) -> Tensor:
+    return (2 + pos.sign().mean(1, dtype=torch.float64) - neg.sign().mean(1, dtype=torch.float64)) / 4

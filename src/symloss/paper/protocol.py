@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from symloss.corruption import Contamination
-from symloss.losses import BarrierHinge, Hinge, Logistic, Loss, Savage, Sigmoid, Squared, Unhinged
+from symloss.losses import (
+    BarrierHinge,
+    CallableLoss,
+    Hinge,
+    Logistic,
+    Loss,
+    Savage,
+    Sigmoid,
+    Squared,
+    Unhinged,
+    get_loss,
+    list_losses,
+)  # fmt: skip
 
 # In the order of the paper's tables.
 UCI_DATASETS = ("spambase", "phoneme", "phishing", "waveform", "susy", "w8a", "adult", "twonorm", "mushroom")
 NOISES = (Contamination(1.0, 0.0), Contamination(0.8, 0.3), Contamination(0.7, 0.4), Contamination(0.65, 0.45))
 LOSSES: tuple[Loss, ...] = (
-    BarrierHinge(b=200, r=50),
-    Unhinged(),
-    Sigmoid(),
-    Logistic(),
-    Hinge(),
-    Squared(),
-    Savage(),
-)
-TRIALS = 20
+    BarrierHinge(b=200, r=50), Unhinged(), Sigmoid(), Logistic(), Hinge(), Squared(), Savage(),
+)  # fmt: skip
 CIFAR10_PAIRS = ("automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")  # each against airplanes
-IMAGE_TRIALS = 10
+TRIALS = {"uci": 20, "mnist": 10, "cifar10": 10}
+CHANCE = 50.0  # the score of random guessing
 
 
 @dataclass(frozen=True)
@@ -41,11 +51,6 @@ class Settings:
         As printed in the paper.
     weight_decay : float
         L2 decay, added to the gradient; the paper prints none.
-
-    Examples
-    --------
-    >>> PRINTED == replace(MATCHED, weight_decay=0.0)
-    True
     """
 
     n_positive: int = 500
@@ -60,16 +65,14 @@ class Settings:
 
 MATCHED = Settings()
 PRINTED = replace(MATCHED, weight_decay=0.0)
-PROTOCOLS = {"matched": MATCHED, "printed": PRINTED}
 
 
 @dataclass(frozen=True)
 class ImageSettings:
     """How the convolutional networks of the MNIST and CIFAR-10 experiments are trained.
 
-    The paper prints the network, the number of images, AMSGrad and 10 trials; the rest is from the authors' script. All
-    test images are used. Their scores are recorded after every epoch, with dropout off and with dropout on; the
-    published scores are those with dropout on.
+    The paper prints the network, the number of images, AMSGrad and 10 trials; the rest is from the authors' script.
+    Scores are recorded after every epoch, with dropout off and on; the published scores are those with dropout on.
 
     Parameters
     ----------
@@ -84,11 +87,6 @@ class ImageSettings:
     learning_rate, weight_decay, dropout : float
     mean, sd : tuple of float
         Mean and standard deviation that normalize each channel, for pixels from 0 to 1.
-
-    Examples
-    --------
-    >>> CIFAR10.n_positive, MNIST.n_positive
-    (4540, 15000)
     """
 
     n_positive: int = 4540
@@ -103,9 +101,11 @@ class ImageSettings:
     sd: tuple[float, ...] = (0.247, 0.243, 0.261)
     one_by_one: bool = False
 
-    def __post_init__(self) -> None:
-        if self.one_by_one and not self.balanced:
-            raise ValueError("pairs one by one need batches with as many positives as negatives: balanced=True")
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> ImageSettings:
+        """Return settings from a file, which has lists in place of tuples."""
+        values: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in stored.items()}
+        return cls(**values)
 
 
 CIFAR10 = ImageSettings()
@@ -113,22 +113,37 @@ CIFAR10 = ImageSettings()
 MNIST_PRINTED = ImageSettings(15000, 15000, balanced=True, weight_decay=0.0, mean=(0.0,), sd=(1 / 255,))
 # The paper's AUC risk is over all pairs, but its numbers on MNIST are those of pairs one by one.
 MNIST = replace(MNIST_PRINTED, one_by_one=True)
-IMAGES = {"cifar10": {"matched": CIFAR10}, "mnist": {"matched": MNIST, "printed": MNIST_PRINTED}}
+PROTOCOLS: dict[str, dict[str, Settings | ImageSettings]] = {
+    "uci": {"matched": MATCHED, "printed": PRINTED},
+    "mnist": {"matched": MNIST, "printed": MNIST_PRINTED},
+    "cifar10": {"matched": CIFAR10},
+}
 
-__all__ = [
-    "CIFAR10",
-    "CIFAR10_PAIRS",
-    "IMAGES",
-    "IMAGE_TRIALS",
-    "LOSSES",
-    "MATCHED",
-    "MNIST",
-    "MNIST_PRINTED",
-    "NOISES",
-    "PRINTED",
-    "PROTOCOLS",
-    "TRIALS",
-    "UCI_DATASETS",
-    "ImageSettings",
-    "Settings",
-]
+
+def trial_generators(seed: int, name: str, pi: float, pi_prime: float, trial: int) -> list[np.random.Generator]:
+    """Return the three generators of a trial: of its sample, of its training, and of anything else that is random."""
+    identity = f"{seed}/{name}/{float(pi)!r}/{float(pi_prime)!r}/{trial}"
+    seeds = np.random.SeedSequence(int.from_bytes(identity.encode(), "big")).spawn(3)
+    return [np.random.default_rng(of) for of in seeds]
+
+
+def label(loss: Loss) -> str:
+    """Return a loss's name in results: that of a built-in loss, else module and name; with parameters if not default.
+
+    Examples
+    --------
+    >>> label(BarrierHinge()), label(BarrierHinge(b=10, r=1))
+    ('barrier_hinge', 'BarrierHinge(b=10, r=1)')
+    """
+    if isinstance(loss, CallableLoss):
+        return f"{loss.function.__module__}:{loss.function.__qualname__}"
+    kind = type(loss)
+    built_in = loss.name in list_losses() and kind is type(get_loss(loss.name))
+    try:
+        usual = kind() == loss
+    except TypeError:  # it has parameters without defaults
+        usual = False
+    if built_in and usual:
+        return loss.name
+    name = kind.__name__ if built_in else f"{kind.__module__}:{kind.__qualname__}"
+    return name if usual else name + repr(loss).removeprefix(kind.__name__)

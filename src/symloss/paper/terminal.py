@@ -1,13 +1,12 @@
-"""The comparison on a terminal: tables that fit its width, and the summary below them."""
+"""The comparison on a terminal: tables of scores, the summary, and the cells that differ most."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from symloss.paper import tables
 from symloss.paper.compare import Cell, summarize, summarize_parts
-from symloss.paper.markdown import SUMMARY_COLUMNS, near_text, summary_texts
-from symloss.paper.score_tables import ScoreTable, loss_heading, score_tables, single_dataset_families
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 # Limits from which a number is yellow, and red: of differences in points, and of z in standard errors.
 DIFFERENCE_COLORS = (1.0, 2.0)
 Z_COLORS = (2.0, 3.0)
+_AT_ONCE = 7  # losses in a table that is 80 characters wide
 LEGEND = """\
 cells: our scores that the paper has too.
 rms: root mean square of our means minus the paper's means, in points.
@@ -24,10 +24,15 @@ rms: root mean square of our means minus the paper's means, in points.
 boldface: cells that agree: in boldface in both tables, or in neither.
 best loss: rows whose best loss in our runs is in boldface in the paper.
 The last two columns count only rows with all seven losses of the paper."""
+CHANCE_LEGEND = """\
+Number of cells found, in brackets by chance alone: the expected number, and the
+median of the largest |z|. Chance is Student's t with Welch's degrees of
+freedom, because standard errors are from 10 or 20 trials. Cells are taken to be
+independent."""
 
 
 def print_comparison(cells: Sequence[Cell], console: Console) -> None:
-    """Print every table of the comparison; a table that is too wide is printed in several pieces.
+    """Print every table of the comparison, with three lines a row: our scores, the paper's, and the difference.
 
     Examples
     --------
@@ -44,79 +49,61 @@ def print_comparison(cells: Sequence[Cell], console: Console) -> None:
     """
     from rich.text import Text
 
-    for table in score_tables(cells, by_noise=single_dataset_families(cells)):
-        for index, piece in enumerate(_fitting(table, console.width)):
-            console.print(Text(table.title + (", continued" if index else ""), style="bold"))
-            console.print(piece)
+    for table in tables.score_tables(cells, by_noise=tables.single_dataset_families(cells)):
+        for start in range(0, len(table.losses), _AT_ONCE):
+            losses = table.losses[start : start + _AT_ONCE]
+            shown = _new_table([table.row_header], [tables.loss_heading(loss) + " " for loss in losses])
+            width = max(8, *(len(table.label(row)) for row in table.rows))
+            for row in table.rows:
+                label = Text(table.label(row))
+                if any(loss in row and row[loss].paper_mean is not None for loss in losses):
+                    label.append(f"\n{'paper':>{width}}\n{'diff |z|':>{width}}", style="dim")
+                shown.add_row(label, *(Text("\n").join(_lines(row[loss])) if loss in row else "" for loss in losses))
+            console.print(Text(table.title + (", continued" if start else ""), style="bold"))
+            console.print(shown)
             console.print()
 
 
 def print_summary(cells: Sequence[Cell], console: Console) -> None:
-    """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate.
-
-    Examples
-    --------
-    >>> from rich.console import Console
-    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> print_summary(cells, Console(width=80))
-                cells   rms  |z| < 1  |z| < 2  |z| < 3  boldface  best loss
-    ...
-    all             1  0.40   100.0%   100.0%   100.0%         -          -
-    ...
-    """
-    table = _new_table()
-    for column in SUMMARY_COLUMNS:
-        table.add_column(column.rjust(len(column) + 1), justify="right" if column else "left")
+    """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate."""
+    first, *others = tables.SUMMARY_COLUMNS
+    table = _new_table([first], [f" {name}" for name in others])
     for part, summaries in summarize_parts(cells).items():
         for index, (name, summary) in enumerate(summaries.items(), start=1):
-            table.add_row(
-                *summary_texts(name, summary),
-                end_section=index == len(summaries),
-                style="bold" if part == "all" else None,
-            )
+            style = "bold" if part == "all" else None
+            table.add_row(*tables.summary_texts(name, summary), end_section=index == len(summaries), style=style)
     console.print(table)
-    if near := near_text(summarize(cells)):
+    if near := tables.near_text(summarize(cells)):
         console.print(near, highlight=False)
     console.print(LEGEND, style="dim", highlight=False)
 
 
-def _fitting(table: ScoreTable, width: int) -> list[Table]:
-    """Return a table in as many pieces as the width requires, each with some of the losses."""
-    first = max(len(text) for row in table.rows for text in _labels(table, row, table.losses))
-    pieces: list[list[str]] = [[]]
-    room = width - first
-    for loss in table.losses:
-        texts = [text for row in table.rows if loss in row for text in _texts(row[loss])]
-        needed = 1 + max(len(loss_heading(loss)) + 1, *map(len, texts))
-        if needed > room and pieces[-1]:
-            pieces.append([])
-            room = width - first
-        pieces[-1].append(loss)
-        room -= needed
-    return [_piece(table, losses, first) for losses in pieces]
+def print_worst(cells: Sequence[Cell], number: int, console: Console) -> None:
+    """Print the cells that differ most, and how many such cells chance would give, for each family and for all.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> cells = [Cell("uci", "susy", "auc", 1, 0, "hinge", 74.9, 0.4, 20, True, 77.5, 0.4)]
+    >>> print_worst(cells, 1, Console(width=80))
+    family data set score noise      loss        ours      paper diff    z
+    ──────────────────────────────────────────────────────────────────────
+    uci    susy     AUC   (1.0, 0.0) Hinge 74.9 (0.4) 77.5 (0.4) -2.6 -4.6
+    ...
+    """
+    for columns, left, rows in (
+        (tables.WORST_COLUMNS, 5, tables.worst_texts(cells, number)),
+        (tables.CHANCE_COLUMNS, 1, tables.chance_texts(cells)),
+    ):
+        table = _new_table(columns[:left], columns[left:])
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print()
+    console.print(CHANCE_LEGEND, style="dim", highlight=False)
 
 
-def _piece(table: ScoreTable, losses: Sequence[str], first: int) -> Table:
-    from rich.markup import escape
-    from rich.text import Text
-
-    piece = _new_table()
-    piece.add_column(table.row_header)
-    for loss in losses:
-        piece.add_column(escape(loss_heading(loss)) + " ", justify="right")
-    for row in table.rows:
-        name, *further = _labels(table, row, losses)
-        label = Text("\n").join([Text(name), *(Text(text.rjust(first), style="dim") for text in further)])
-        piece.add_row(label, *(Text("\n").join(_texts(row[loss])) if loss in row else "" for loss in losses))
-    return piece
-
-
-def _labels(table: ScoreTable, row: dict[str, Cell], losses: Sequence[str]) -> list[str]:
-    published = any(loss in row and row[loss].paper_mean is not None for loss in losses)
-    return [table.label(row), *(["paper", "diff |z|"] if published else [])]
-
-
-def _texts(cell: Cell) -> list[Text]:
+def _lines(cell: Cell) -> list[Text]:
     """Return the lines of a cell; a star marks boldface, which some terminals and files cannot show."""
     from rich.text import Text
 
@@ -145,8 +132,12 @@ def _color(value: float, limits: tuple[float, float]) -> str:
     return "red" if abs(value) >= red else "yellow" if abs(value) >= yellow else "green"
 
 
-def _new_table() -> Table:
+def _new_table(left: Sequence[str], right: Sequence[str]) -> Table:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
-    return Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
+    for k, column in enumerate((*left, *right)):
+        table.add_column(escape(column), justify="left" if k < len(left) else "right", no_wrap=True)
+    return table

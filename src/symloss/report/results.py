@@ -19,21 +19,21 @@ from symloss import __version__
 from symloss.drawing import styled
 from symloss.files import real, write_whole
 from symloss.pages import Section, Templates, framed
+from symloss.paper import results
 from symloss.paper.compare import Cell, Summary, compare, summarize, summarize_parts
-from symloss.paper.figures import figure_4, scatter, styles_of
-from symloss.paper.image_figures import epochs_figure
-from symloss.paper.images import FURTHER_WAYS
-from symloss.paper.markdown import SUMMARY_COLUMNS, summary_texts
+from symloss.paper.figures import epochs_figure, figure_4, scatter, styles_of
 from symloss.paper.published import LOSSES
-from symloss.paper.results import PUBLISHED, DamagedResult, Result, check_no_result, read_results, result_path
-from symloss.paper.score_tables import (
+from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
+from symloss.paper.tables import (
     FAMILIES,
     SCORES,
+    SUMMARY_COLUMNS,
     ScoreTable,
     loss_heading,
     score_tables,
     score_text,
     single_dataset_families,
+    summary_texts,
 )
 
 if TYPE_CHECKING:
@@ -57,19 +57,16 @@ class Run:
         How it was made: for each title, one text or several.
     cells : dict
         The cells of each way of scoring, in the paper's order; the published way comes first.
-    damaged : tuple of DamagedResult
-        Errors of the damaged files, which are left out.
     """
 
     name: str
     provenance: Mapping[str, Sequence[str]]
     cells: Mapping[str, Sequence[Cell]]
-    damaged: tuple[DamagedResult, ...]
 
     @property
     def published(self) -> Sequence[Cell]:
         """The cells that are scored as published."""
-        return self.cells[PUBLISHED]
+        return self.cells[WAYS[PUBLISHED]]
 
 
 class Finding(NamedTuple):
@@ -103,15 +100,14 @@ def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
     Returns
     -------
     list of Run
-        What is in the report; each run names the files that were damaged and are left out.
+        What is in the report.
 
     Examples
     --------
     >>> import tempfile
-    >>> from symloss.paper.results import Result, write_result
-    >>> result = Result(family="my", dataset="own", pi=1, pi_prime=0, trials=2, scores={"auc": {"sigmoid": [90, 91]}})
+    >>> own = results.Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_result(Path(folder) / "results", result)
+    ...     results.write_run(Path(folder) / "results", own)
     ...     (run,) = write_report([Path(folder) / "results"], Path(folder) / "report.html")
     ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
     True
@@ -132,12 +128,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     for path in paths:
         ends = ["/".join(path.parts[-length:]) for length in range(1, len(path.parts) + 1)]
         name = next((end for end in ends if sum(str(other).endswith(f"/{end}") for other in paths) == 1), str(path))
-        found = read_results(path)
-        cells = {}
-        for way, title in {PUBLISHED: PUBLISHED, **FURTHER_WAYS}.items():
-            if with_way := [result for result in found.whole if way in result.ways]:
-                cells[title] = compare(with_way, way)
-        runs.append(Run(name, _provenance(path, found.whole), cells, tuple(found.damaged)))
+        found = read_run(path)
+        runs.append(Run(name, _provenance(found), {WAYS[way]: compare([found], way) for way in found.ways}))
     return runs
 
 
@@ -333,31 +325,26 @@ def svg(figure: Figure) -> Markup:
     return Markup(text.replace("<defs>", f"<style>{css}</style><defs>", 1))
 
 
-def _provenance(folder: Path, results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return how a run was made, as far as its result files say: for each title, all different values."""
+def _provenance(run: results.Run) -> dict[str, list[str]]:
+    """Return how a run was made: for each title, all different values."""
 
     def distinct(values: Iterable[object]) -> list[str]:
         return [text for text in dict.fromkeys(map(str, values)) if text]
 
-    seconds = sum(result.seconds for result in results)
-    packages = dict.fromkeys(name for result in results for name in result.versions)
-    days = sorted({result.finished[:10] for result in results if result.finished})
-    files = [result_path(folder, result.dataset, result.pi, result.pi_prime) for result in results]
-    changed = datetime.fromtimestamp(max(path.stat().st_mtime for path in files), tz=UTC)
+    seconds = sum(made["seconds"] for made in run.made)
+    packages = dict.fromkeys(name for made in run.made for name in made["versions"])
+    days = sorted({made["finished"][:10] for made in run.made if made["finished"]})
+    settings = (f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in run.settings.items())
     made = {
-        "protocol": distinct(result.protocol for result in results),
-        "trials": distinct(result.trials for result in results),
-        "seed": distinct(result.seed for result in results),
-        "settings": distinct(
-            ", ".join(f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in result.settings.items())
-            for result in results
-        ),
-        "device": distinct(result.device for result in results),
+        "protocol": distinct([run.protocol]),
+        "trials": [str(run.trials)],
+        "seed": [str(run.seed)],
+        "settings": distinct([", ".join(settings)]),
+        "data": distinct(made["data"] for made in run.made),
+        "device": distinct(made["device"] for made in run.made),
         "computing time": [f"{seconds / 60:.3g} min"] if seconds else [],
-        "when": [" to ".join(dict.fromkeys((days[0], days[-1])))]
-        if days
-        else [f"files last changed on {changed:%Y-%m-%d}"],
-        **{f"version of {name}": distinct(result.versions.get(name, "") for result in results) for name in packages},
+        "when": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
+        **{f"version of {name}": distinct(made["versions"].get(name, "") for made in run.made) for name in packages},
     }
     return {name: values or ["not recorded"] for name, values in made.items()}
 

@@ -1,0 +1,228 @@
+"""Train many perceptrons, each as if alone: every risk of every trial.
+
+All risks of a trial start from the same parameters and see the same batches. Gradients are written by hand: with W the
+weights of the first layer (one column per hidden unit), w those of the output, M the mask of the ReLU, and u the
+gradient of the risk with respect to the scores, P = (diag(u) X)' M gives the gradients of both layers: P * w for W,
+and the column sums of P * W for w. A CPU takes one network after another, so that a hidden layer stays in its cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from symloss.checking import is_positive
+from symloss.functional import RISKS
+from symloss.losses import Loss
+from symloss.models import Perceptron
+from symloss.paper.protocol import MATCHED, Settings
+
+
+class Classes(NamedTuple):
+    """Which points of k batches are positive.
+
+    Parameters
+    ----------
+    sign : Tensor of shape (k, b)
+        The labels, +1 and -1; 0 marks an empty place.
+    weight : Tensor of shape (k, b)
+        The label divided by the size of its class.
+    positive, negative : Tensor of shape (k, p) and (k, q)
+        Which of the first p points are positive, and which of the last q points are negative: 1 if they are, else 0.
+    per_pair : Tensor of shape (k, 1)
+        1 divided by the number of pairs; 0 where a class is missing.
+    """
+
+    sign: Tensor
+    weight: Tensor
+    positive: Tensor
+    negative: Tensor
+    per_pair: Tensor
+
+    @classmethod
+    def of(cls, sign: Tensor) -> Classes:
+        """Return the classes of batches (k, b) of labels +1.0 and -1.0, in any order; 0.0 marks an empty place.
+
+        Examples
+        --------
+        >>> Classes.of(torch.tensor([[-1.0, 1.0, 1.0, 0.0]])).weight
+        tensor([[-1.0000,  0.5000,  0.5000,  0.0000]])
+        """
+        positive, negative = ((part > 0).to(sign.dtype) for part in (sign, -sign))
+        n, m = positive.sum(1, keepdim=True), negative.sum(1, keepdim=True)
+        weight = positive / n.clamp(min=1) - negative / m.clamp(min=1)
+        return cls(sign, weight, positive, negative, (n * m > 0) / (n * m).clamp(min=1))
+
+    def cut(self) -> Classes:
+        """Return the same for batches with their positives first, with p and q as small as possible."""
+        p, q = (int(part.sum(1).max()) for part in (self.positive, self.negative))
+        return self._replace(positive=self.positive[:, :p], negative=self.negative[:, self.negative.shape[1] - q :])
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The risk that training minimizes, and the loss in it.
+
+    Parameters
+    ----------
+    name : {"ber", "auc"}
+        ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced
+        error: with weight decay the scale of a risk matters, and this scale is the paper's. ``"auc"`` is the mean loss
+        over all pairs of a positive and a negative point of the batch.
+    loss : Loss
+    one_by_one : bool
+        Whether ``"auc"`` pairs only the k-th positive with the k-th negative, in batches whose first half is positive.
+    """
+
+    name: str
+    loss: Loss
+    one_by_one: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name not in RISKS:
+            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.name!r}")
+
+    def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
+        """Return the gradient with respect to the scores (k, b); rows are independent; a missing class adds nothing."""
+        if self.name == "ber":
+            return self.loss.slope(scores * classes.sign) * classes.weight
+        if self.one_by_one:
+            half = scores.shape[1] // 2
+            there = classes.sign[:, :half].clamp(min=0) * -classes.sign[:, half:].clamp(max=0)  # a place may be empty
+            slopes = self.loss.slope(scores[:, :half] - scores[:, half:])
+            slopes = slopes * there / there.sum(1, keepdim=True).clamp(min=1)
+            return torch.cat([slopes, -slopes], 1)
+        p, first = classes.positive.shape[1], scores.shape[1] - classes.negative.shape[1]
+        slopes = self.loss.slope(scores[:, :p, None] - scores[:, None, first:])  # some hundred points: a small matrix
+        gradient = torch.zeros_like(scores)
+        gradient[:, :p] = torch.bmm(slopes, classes.negative[:, :, None]).squeeze(2) * classes.positive
+        gradient[:, first:] -= torch.bmm(classes.positive[:, None, :], slopes).squeeze(1) * classes.negative
+        return gradient.mul_(classes.per_pair)
+
+
+class Perceptrons(NamedTuple):
+    """The parameters of k perceptrons.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (k, d + 1, hidden units)
+        The first layer's weights, and its biases as the last row.
+    output, bias : Tensor of shape (k, 1, hidden units) and (k, 1)
+    """
+
+    hidden: Tensor
+    output: Tensor
+    bias: Tensor
+
+    def part(self, models: slice) -> Perceptrons:
+        """Return some of the perceptrons, as views."""
+        return Perceptrons(*(part[models] for part in self))
+
+    def scores(self, X: Tensor) -> Tensor:
+        """Return the scores (k, n) of points (n, d), or of points (k, n, d) where each perceptron has its own."""
+        hidden = torch.relu(X @ self.hidden[:, :-1] + self.hidden[:, -1:])
+        return (hidden @ self.output.mT).squeeze(-1) + self.bias
+
+
+@torch.no_grad()
+def train(
+    X: Tensor,
+    y: Tensor,
+    risks: Sequence[Risk],
+    generators: Sequence[np.random.Generator],
+    settings: Settings = MATCHED,
+    together: bool | None = None,
+) -> Perceptrons:
+    """Train a perceptron for every risk in every trial, by AMSGrad on shuffled batches of both classes.
+
+    Parameters
+    ----------
+    X, y : Tensor of shape (trials, n, d) and (trials, n)
+        Training points and their labels; the device that they are on is the device used.
+    risks : sequence of Risk
+        What to minimize, with one perceptron per risk in every trial.
+    generators : sequence of numpy Generator, one per trial
+        Draw the initial weights and the batches, which all risks of a trial share.
+    settings : Settings
+    together : bool, optional
+        Whether all perceptrons take a step together, as suits a GPU; by default on any device other than a CPU.
+
+    Returns
+    -------
+    Perceptrons
+        After the last epoch; risk j in trial t is number ``j * trials + t``.
+
+    Examples
+    --------
+    >>> from symloss.losses import Sigmoid
+    >>> y = torch.tensor([[1, -1] * 20])
+    >>> X = 2 * y[..., None] + torch.randn(1, 40, 2, generator=torch.Generator().manual_seed(0))
+    >>> risks = [Risk("ber", Sigmoid()), Risk("auc", Sigmoid())]
+    >>> trained = train(X, y, risks, [np.random.default_rng(0)], Settings(epochs=20))
+    >>> ((trained.scores(X[0]) > 0) == (y > 0)).float().mean(1)
+    tensor([0.9750, 0.9750])
+    """
+    together = X.device.type != "cpu" if together is None else together
+    if not together and len(generators) > 1:
+        parts = [train(X[t : t + 1], y[t : t + 1], risks, [of], settings) for t, of in enumerate(generators)]
+        return Perceptrons(*(torch.stack(of, 1).flatten(0, 1) for of in zip(*parts, strict=True)))
+    trials, points = len(generators), F.pad(X.to(torch.float32), (0, 1), value=1.0)
+    models = [Perceptron(X.shape[2], settings.hidden_units, of).requires_grad_(False) for of in generators] * len(risks)
+    parameters = Perceptrons(
+        torch.stack([torch.cat([of.hidden.weight.T, of.hidden.bias[None]]) for of in models]).to(X.device),
+        torch.stack([of.output.weight for of in models]).to(X.device),
+        torch.stack([of.output.bias for of in models]).to(X.device),
+    )
+    gradients = Perceptrons(*(torch.zeros_like(part) for part in parameters))
+    for part, gradient in zip(parameters, gradients, strict=True):
+        part.grad = gradient
+    optimizer = torch.optim.Adam(
+        list(parameters), lr=settings.learning_rate, weight_decay=settings.weight_decay, amsgrad=True, fused=True
+    )
+    copies = len(risks) if together else 1  # how many risks take a step together
+    groups = []
+    for j in range(0, len(risks), copies):
+        of = slice(j * trials, (j + copies) * trials)
+        groups.append((risks[j : j + copies], parameters.part(of), gradients.part(of)))
+    # All batches come before the first step: a copy to a GPU waits until the GPU has nothing left to do.
+    for rows, classes in list(_batches(is_positive(y).cpu().numpy(), generators, settings, X.device)):
+        batch = points[torch.arange(trials, device=X.device)[:, None], rows].repeat(copies, 1, 1)
+        for group in groups:
+            _write_gradients(*group, batch, classes)
+        optimizer.step()
+    return parameters
+
+
+def _write_gradients(
+    risks: Sequence[Risk], parameters: Perceptrons, gradients: Perceptrons, points: Tensor, classes: Classes
+) -> None:
+    weights, output, bias = parameters
+    hidden = torch.bmm(points, weights).relu_()
+    scores = torch.baddbmm(bias[:, None], hidden, output.mT).view(len(risks), *classes.sign.shape)
+    by_scores = torch.cat([risk.gradient(part, classes) for risk, part in zip(risks, scores, strict=True)])
+    torch.bmm((points * by_scores[..., None]).mT, hidden.sign_(), out=gradients.hidden)
+    torch.sum(weights * gradients.hidden, 1, keepdim=True, out=gradients.output)
+    torch.sum(by_scores, 1, keepdim=True, out=gradients.bias)
+    gradients.hidden.mul_(output)
+
+
+def _batches(
+    positive: NDArray[np.bool_], generators: Sequence[np.random.Generator], settings: Settings, device: torch.device
+) -> Iterator[tuple[Tensor, Classes]]:
+    """Yield the rows (trials, b) of every batch, positives first, and its classes."""
+    n = positive.shape[1]
+    for _ in range(settings.epochs):
+        order = np.stack([generator.permutation(n) for generator in generators])
+        for start in range(0, n, settings.batch_size):
+            rows = order[:, start : start + settings.batch_size]
+            first = np.argsort(~np.take_along_axis(positive, rows, 1), axis=1, kind="stable")
+            rows = np.take_along_axis(rows, first, 1)
+            sign = torch.from_numpy(np.where(np.take_along_axis(positive, rows, 1), np.float32(1), np.float32(-1)))
+            yield torch.from_numpy(rows).to(device), Classes(*(part.to(device) for part in Classes.of(sign).cut()))
