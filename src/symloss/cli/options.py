@@ -134,8 +134,7 @@ def risk_names(names: str) -> list[str]:
 
 def find_loss(name: str, parameters: dict[str, float]) -> Loss:
     """Return a loss by its name: a built-in one, or one of the user's own, as ``package.module:MyLoss``."""
-    from symloss.losses import get_loss
-    from symloss.losses.importing import import_named
+    from symloss.losses import get_loss, import_named
 
     if ":" not in name:
         return get_loss(name, **parameters)

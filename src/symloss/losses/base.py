@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,6 +55,11 @@ class Properties:
                 "symmetric_constant must be given exactly when symmetric_radius is infinite, "
                 f"got {self.symmetric_constant!r} and {self.symmetric_radius!r}"
             )
+
+
+def symmetric(constant: float, minimizer: Minimizer, *, convex: bool = False, bounded: bool = True) -> Properties:
+    """Return the claims of a symmetric loss that never increases: l(z) + l(-z) = constant for every z."""
+    return Properties(convex, True, bounded, minimizer, symmetric_constant=constant, symmetric_radius=math.inf)
 
 
 class Loss:
@@ -128,14 +135,7 @@ class Loss:
         z = as_real(z, "margins")
         if type(self).slope is Loss.slope:
             return self.checked_value(z)
-        if torch.compiler.is_compiling():
-            return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
-        try:
-            return cast(Tensor, _QuickWithSlope.apply(z, self))  # type: ignore[no-untyped-call]
-        except RuntimeError as error:  # a transform of torch.func needs the other form
-            if "setup_context" not in str(error):
-                raise
-            return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
+        return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
 
     def derivative(self, z: Any) -> Tensor:
         """Return l'(z), element-wise.
@@ -206,20 +206,6 @@ class _WithSlope(torch.autograd.Function):
 remember_signature(_WithSlope)
 
 
-class _QuickWithSlope(torch.autograd.Function):
-    """The same in the older form of a function, which takes half the time to call, but which nothing can transform."""
-
-    @staticmethod
-    def forward(ctx: Any, z: Tensor, loss: Loss) -> Tensor:
-        ctx.loss = loss
-        ctx.save_for_backward(z)
-        return loss.checked_value(z)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return _WithSlope.backward(ctx, grad)
-
-
 @dataclass(frozen=True)
 class CallableLoss(Loss):
     """A loss made from any element-wise function of a tensor.
@@ -274,3 +260,15 @@ class Slope(Loss):
     def slope(self, z: Tensor) -> Tensor:
         """Return l''(z)."""
         return self.loss.curvature(z)
+
+
+def check_number(
+    loss: Any, name: str, *, above: float = -math.inf, below: float = math.inf, at_most: float = math.inf
+) -> None:
+    """Raise a ValueError unless a parameter of a loss is a finite number within its bounds."""
+    value = getattr(loss, name)
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not abs(value) <= sys.float_info.max or not (above < value < below and value <= at_most):
+        bounds = ((">", above), ("<", below), ("<=", at_most))
+        asked = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if math.isfinite(bound))
+        raise ValueError(f"{loss.title.lower()} needs a finite number {name} {asked}, got {name}={value!r}")

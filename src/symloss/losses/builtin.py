@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import Loss, Properties
+from symloss.losses.base import Loss, Properties, check_number, symmetric
 from symloss.losses.minimizer import Linear, Logit, Sign
-from symloss.losses.parameters import check_number
 from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
@@ -34,17 +33,13 @@ class ZeroOne(Loss):
     title: ClassVar[str] = "Zero-one"
     formula: ClassVar[str] = "-0.5*sign(z) + 0.5"
     latex: ClassVar[str] = r"-0.5 \mathrm{sign}(z) + 0.5"
-    properties = Properties(
-        convex=False, non_increasing=True, bounded=True, minimizer=Sign(), symmetric_constant=1.0, symmetric_radius=INF
-    )
+    properties = symmetric(1.0, Sign())
     structure = Piecewise(kinks=(Kink(where=0.0, power=0),))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return 1, 1/2 or 0."""
         return step_down(z, 0.0)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return 0: the loss is flat wherever it has a derivative."""
         return torch.zeros_like(z)
 
 
@@ -63,11 +58,9 @@ class Squared(Loss):
     structure = Piecewise(coefficients=(1.0, -2.0, 1.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return (1 - z)^2."""
         return (1 - z) ** 2
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return 2 (z - 1)."""
         return 2 * (z - 1)
 
 
@@ -86,11 +79,9 @@ class Hinge(Loss):
     structure = Piecewise(kinks=(Kink(where=1.0),))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return max(0, 1 - z)."""
         return (1 - z).clamp(min=0)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -1 below 1 and 0 above."""
         return step_down(z, 1.0, -1.0)
 
 
@@ -109,11 +100,9 @@ class SquaredHinge(Loss):
     structure = Piecewise(kinks=(Kink(where=1.0, power=2),))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return max(0, 1 - z)^2."""
         return (1 - z).clamp(min=0) ** 2
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -2 max(0, 1 - z)."""
         return -2 * (1 - z).clamp(min=0)
 
 
@@ -132,11 +121,9 @@ class DoubleHinge(Loss):
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=0.5)))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return max(-z, 0, (1 - z) / 2)."""
         return torch.maximum(-z, (0.5 - 0.5 * z).clamp(min=0))
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -1 below -1, -1/2 up to 1 and 0 above."""
         return step_down(z, 1.0, -0.5) + step_down(z, -1.0, -0.5)
 
 
@@ -155,20 +142,16 @@ class Logistic(Loss):
     structure = Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return log(1 + exp(-z))."""
         return -F.logsigmoid(z)  # softplus would cut its tail off at 20
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -1 / (1 + exp(z))."""
         return -torch.sigmoid(-z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both, in few steps; from 40 on, log(1 + exp(x)) is x in float64 too."""
-        opposite = -z
+        opposite = -z  # from 40 on, log(1 + exp(x)) is x in float64 too
         return F.softplus(opposite, threshold=40), opposite.sigmoid_().neg_()
 
     def curvature(self, z: Tensor) -> Tensor:
-        """Return sigmoid(z) sigmoid(-z), which keeps both tails."""
         return torch.sigmoid(z) * torch.sigmoid(-z)
 
 
@@ -187,15 +170,12 @@ class Exponential(Loss):
     structure = ExponentialDecay()
 
     def value(self, z: Tensor) -> Tensor:
-        """Return exp(-z)."""
         return torch.exp(-z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -exp(-z)."""
         return -torch.exp(-z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both with the same exponential."""
         value = torch.exp(-z)
         return value, -value
 
@@ -215,15 +195,12 @@ class Savage(Loss):
     structure = Analytic(pole_distance=math.pi / 2, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=2.0, right_rate=4.0)
 
     def value(self, z: Tensor) -> Tensor:
-        """Return sigmoid(-2 z)^2."""
         return torch.sigmoid(-2 * z) ** 2
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -4 sigmoid(-2 z)^2 sigmoid(2 z)."""
         return -4 * torch.sigmoid(-2 * z) ** 2 * torch.sigmoid(2 * z)
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both with the same sigmoid."""
         twice = 2 * z
         root = torch.sigmoid(-twice)
         value = root * root
@@ -241,17 +218,13 @@ class Ramp(Loss):
 
     formula: ClassVar[str] = "max(0, min(1, 0.5 - 0.5*z))"
     latex: ClassVar[str] = r"\mathrm{max}(0, \mathrm{min}(1, 0.5-0.5z))"
-    properties = Properties(
-        convex=False, non_increasing=True, bounded=True, minimizer=Sign(), symmetric_constant=1.0, symmetric_radius=INF
-    )
+    properties = symmetric(1.0, Sign())
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=-0.5)))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return (1 - z) / 2, kept inside [0, 1]."""
         return (0.5 - 0.5 * z).clamp(0, 1)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -1/2 inside (-1, 1) and 0 outside."""
         return step_down(z, 1.0, -0.5) + step_down(z, -1.0, 0.5)
 
 
@@ -269,26 +242,16 @@ class Sigmoid(Loss):
 
     formula: ClassVar[str] = "1/(1 + exp(z))"
     latex: ClassVar[str] = r"\left[1+\exp(z)\right]^{-1}"
-    properties = Properties(
-        convex=False,
-        non_increasing=True,
-        bounded=True,
-        minimizer=Sign(INF),
-        symmetric_constant=1.0,
-        symmetric_radius=INF,
-    )
+    properties = symmetric(1.0, Sign(INF))
     structure = Analytic(pole_distance=math.pi, left=(1.0, 0.0), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return 1 / (1 + exp(z))."""
         return torch.sigmoid(-z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -sigmoid(z) sigmoid(-z), exact in both tails; for s = sigmoid(z), s (1 - s) would lose one."""
-        return -torch.sigmoid(z) * torch.sigmoid(-z)
+        return -torch.sigmoid(z) * torch.sigmoid(-z)  # for s = sigmoid(z), s (1 - s) would lose a tail
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both with the same sigmoid."""
         value = torch.sigmoid(-z)
         return value, torch.sigmoid(z).mul_(value).neg_()
 
@@ -304,22 +267,13 @@ class Unhinged(Loss):
 
     formula: ClassVar[str] = "1 - z"
     latex: ClassVar[str] = "1-z"
-    properties = Properties(
-        convex=True,
-        non_increasing=True,
-        bounded=False,
-        minimizer=Sign(INF),
-        symmetric_constant=2.0,
-        symmetric_radius=INF,
-    )
+    properties = symmetric(2.0, Sign(INF), convex=True, bounded=False)
     structure = Piecewise(coefficients=(1.0, -1.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return 1 - z."""
         return 1 - z
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -1."""
         return torch.full_like(z, -1.0)
 
 
@@ -374,11 +328,9 @@ class BarrierHinge(Loss):
         )
 
     def value(self, z: Tensor) -> Tensor:
-        """Return the highest of the three lines."""
         left = -self.b * (self.r + z) + self.r
         return torch.maximum(left, torch.maximum(self.b * (z - self.r), self.r - z))
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -b, -1 or b: the slope of the highest line."""
         # Two steps are added to the middle slope -1, so that it stays exact for any b.
         return step_down(-z, -self.r, self.b + 1) + step_down(z, self._left, 1 - self.b) - 1

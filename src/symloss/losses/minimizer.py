@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,8 +15,8 @@ def _scaled(scale: float, text: str, between: str = "") -> str:
     return text if scale == 1 else f"{scale:g}{between}{text}"
 
 
-class Minimizer(ABC):
-    """The minimizer f*(eta) of the conditional risk, as a formula and as a function.
+class Minimizer:
+    """The minimizer f*(eta) of the conditional risk: a function, and its formula as plain text and as LaTeX.
 
     ``recovers_eta`` says whether f* is invertible. If it is, ``inverse`` maps scores back to class probabilities.
 
@@ -28,20 +27,12 @@ class Minimizer(ABC):
     """
 
     recovers_eta: ClassVar[bool] = False
+    formula: ClassVar[str] = ""
+    latex: ClassVar[str] = ""
 
-    @property
-    @abstractmethod
-    def formula(self) -> str:
-        """The formula as plain text."""
-
-    @property
-    @abstractmethod
-    def latex(self) -> str:
-        """The formula as the paper prints it."""
-
-    @abstractmethod
     def __call__(self, eta: Tensor) -> Tensor:
         """Return f*(eta)."""
+        raise NotImplementedError
 
     def inverse(self, score: Tensor) -> Tensor:  # noqa: ARG002
         """Return the class probability eta whose minimizer is ``score``."""
@@ -61,19 +52,14 @@ class Sign(Minimizer):
     scale: float = 1.0
 
     @property
-    def _finite_scale(self) -> float:
-        # The paper's Table 1 assumes outputs in [-1, 1], where an unbounded minimizer is printed as its sign.
-        return self.scale if math.isfinite(self.scale) else 1.0
+    def formula(self) -> str:  # type: ignore[override]
+        """The formula as plain text; the paper prints an unbounded minimizer as its sign."""
+        return _scaled(self.scale if math.isfinite(self.scale) else 1.0, "sign(eta - 0.5)", " ")
 
     @property
-    def formula(self) -> str:
-        """The formula as plain text."""
-        return _scaled(self._finite_scale, "sign(eta - 0.5)", " ")
-
-    @property
-    def latex(self) -> str:
+    def latex(self) -> str:  # type: ignore[override]
         """The formula as the paper prints it."""
-        return _scaled(self._finite_scale, r"\mathrm{sign}(\eta(x)-0.5)")
+        return _scaled(self.scale if math.isfinite(self.scale) else 1.0, r"\mathrm{sign}(\eta(x)-0.5)")
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return scale * sign(eta - 1/2), and 0 at eta = 1/2."""
@@ -96,12 +82,12 @@ class Logit(Minimizer):
     recovers_eta: ClassVar[bool] = True
 
     @property
-    def formula(self) -> str:
+    def formula(self) -> str:  # type: ignore[override]
         """The formula as plain text."""
         return _scaled(self.scale, "log(eta / (1 - eta))", " ")
 
     @property
-    def latex(self) -> str:
+    def latex(self) -> str:  # type: ignore[override]
         """The formula as the paper prints it."""
         return _scaled(self.scale, r"\mathrm{log}\left(\frac{\eta(x)}{1-\eta(x)}\right)")
 
@@ -125,16 +111,8 @@ class Linear(Minimizer):
     """
 
     recovers_eta: ClassVar[bool] = True
-
-    @property
-    def formula(self) -> str:
-        """The formula as plain text."""
-        return "2 eta - 1"
-
-    @property
-    def latex(self) -> str:
-        """The formula as the paper prints it."""
-        return r"2\eta(x)-1"
+    formula: ClassVar[str] = "2 eta - 1"
+    latex: ClassVar[str] = r"2\eta(x)-1"
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return 2 eta - 1."""
@@ -156,16 +134,8 @@ class Tan(Minimizer):
     """
 
     recovers_eta: ClassVar[bool] = True
-
-    @property
-    def formula(self) -> str:
-        """The formula as plain text."""
-        return "tan(eta - 0.5)"
-
-    @property
-    def latex(self) -> str:
-        """The formula as the paper would print it."""
-        return r"\mathrm{tan}(\eta(x)-0.5)"
+    formula: ClassVar[str] = "tan(eta - 0.5)"
+    latex: ClassVar[str] = r"\mathrm{tan}(\eta(x)-0.5)"
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return tan(eta - 1/2)."""
@@ -197,16 +167,8 @@ class Stationary(Minimizer):
 
     slope: Callable[[Tensor], Tensor]
     recovers_eta: ClassVar[bool] = True
-
-    @property
-    def formula(self) -> str:
-        """The equation as plain text."""
-        return "eta l'(a) = (1 - eta) l'(-a)"
-
-    @property
-    def latex(self) -> str:
-        """The equation as the paper would print it."""
-        return r"\eta(x)\ell'(f)=(1-\eta(x))\ell'(-f)"
+    formula: ClassVar[str] = "eta l'(a) = (1 - eta) l'(-a)"
+    latex: ClassVar[str] = r"\eta(x)\ell'(f)=(1-\eta(x))\ell'(-f)"
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return the score, by bisection; at 0 and 1, the score nearest to 0 whose probability rounds to them."""

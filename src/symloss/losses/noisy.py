@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import Loss, Properties
+from symloss.losses.base import Loss, Properties, check_number, symmetric
 from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign, Stationary, Tan
-from symloss.losses.parameters import check_number
 from symloss.losses.structure import Analytic, Kink, Piecewise
 
 INF = math.inf
@@ -56,15 +55,9 @@ class GeneralizedCrossEntropy(Loss):
     @property
     def properties(self) -> Properties:  # type: ignore[override]
         """The claims, for this q."""
-        symmetric = self.q == 1
-        return Properties(
-            convex=False,
-            non_increasing=True,
-            bounded=True,
-            minimizer=Sign(INF) if symmetric else Logit(scale=1 / (1 - self.q)),
-            symmetric_constant=1.0 if symmetric else None,
-            symmetric_radius=INF if symmetric else 0.0,
-        )
+        if self.q == 1:
+            return symmetric(1.0, Sign(INF))
+        return Properties(convex=False, non_increasing=True, bounded=True, minimizer=Logit(scale=1 / (1 - self.q)))
 
     @property
     def structure(self) -> Analytic:  # type: ignore[override]
@@ -72,11 +65,9 @@ class GeneralizedCrossEntropy(Loss):
         return Analytic(pole_distance=math.pi, left=(1 / self.q, 0.0), right=(0.0, 0.0), left_rate=self.q)
 
     def value(self, z: Tensor) -> Tensor:
-        """Return (1 - p^q) / q, exact where p is close to 1."""
         return torch.expm1(self.q * F.logsigmoid(z)) / -self.q
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -p^q (1 - p)."""
         return -torch.exp(self.q * F.logsigmoid(z)) * torch.sigmoid(-z)
 
 
@@ -135,11 +126,9 @@ class SymmetricCrossEntropy(Loss):
         return Analytic(pole_distance=math.pi, left=(self._of_sigmoid, -self.alpha), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return -alpha log(p) - beta A (1 - p)."""
         return self._of_sigmoid * torch.sigmoid(-z) - self.alpha * F.logsigmoid(z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -(1 - p) (alpha - beta A p)."""
         return -torch.sigmoid(-z) * (self.alpha + self._of_sigmoid * torch.sigmoid(z))
 
 
@@ -160,23 +149,14 @@ class NormalizedCrossEntropy(Loss):
     title: ClassVar[str] = "Normalized cross-entropy"
     formula: ClassVar[str] = "log(1 + exp(-z))/(log(1 + exp(-z)) + log(1 + exp(z)))"
     latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))\left[\mathrm{log}(1+\exp(-z))+\mathrm{log}(1+\exp(z))\right]^{-1}"
-    properties = Properties(
-        convex=False,
-        non_increasing=True,
-        bounded=True,
-        minimizer=Sign(INF),
-        symmetric_constant=1.0,
-        symmetric_radius=INF,
-    )
+    properties = symmetric(1.0, Sign(INF))
     # The denominator log(2 + 2 cosh(z)) vanishes at 2 pi i / 3, nearer than the singularities of the logarithms.
     structure = Analytic(pole_distance=2 * math.pi / 3, left=(1.0, 0.0), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return 1 / (1 + log(1 - p) / log(p)), which needs no limit at infinite margins."""
-        return (F.logsigmoid(-z) / F.logsigmoid(z) + 1).reciprocal()
+        return (F.logsigmoid(-z) / F.logsigmoid(z) + 1).reciprocal()  # needs no limit at infinite margins
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return ((1 - p) l(-z) + p l(z)) / (log(p) + log(1 - p)): a sum of terms of one sign."""
         total = F.logsigmoid(z) + F.logsigmoid(-z)
         return (torch.sigmoid(-z) * self.value(-z) + torch.sigmoid(z) * self.value(z)) / total
 
@@ -222,14 +202,7 @@ class ActivePassive(Loss):
     @property
     def properties(self) -> Properties:  # type: ignore[override]
         """The claims, for these weights."""
-        return Properties(
-            convex=False,
-            non_increasing=True,
-            bounded=True,
-            minimizer=Sign(INF),
-            symmetric_constant=self._left,
-            symmetric_radius=INF,
-        )
+        return symmetric(self._left, Sign(INF))
 
     @property
     def _left(self) -> float:
@@ -241,11 +214,9 @@ class ActivePassive(Loss):
         return Analytic(pole_distance=2 * math.pi / 3, left=(self._left, 0.0), right=(0.0, 0.0))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return alpha log(p) / (log(p) + log(1 - p)) + 2 beta (1 - p)."""
         return self.alpha * _NORMALIZED.value(z) + 2 * self.beta * torch.sigmoid(-z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return the sum of the slopes of both parts."""
         return self.alpha * _NORMALIZED.slope(z) - 2 * self.beta * torch.sigmoid(z) * torch.sigmoid(-z)
 
 
@@ -294,11 +265,9 @@ class Focal(Loss):
         return Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0), right_rate=1 + self.gamma)
 
     def value(self, z: Tensor) -> Tensor:
-        """Return -(1 - p)^gamma log(p)."""
         return -(torch.sigmoid(-z) ** self.gamma) * F.logsigmoid(z)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -(1 - p)^gamma (1 - p - gamma p log(p))."""
         rest = torch.sigmoid(-z)
         # Far on the left p is 0, and zero times an infinite logarithm would be NaN.
         entropy = torch.sigmoid(z) * F.logsigmoid(z.clamp(min=-1e4))
@@ -325,11 +294,9 @@ class Tangent(Loss):
     properties = Properties(convex=False, non_increasing=False, bounded=True, minimizer=Tan())
 
     def value(self, z: Tensor) -> Tensor:
-        """Return (2 atan(z) - 1)^2."""
         return (2 * torch.atan(z) - 1) ** 2
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return 4 (2 atan(z) - 1) / (1 + z^2)."""
         return (8 * torch.atan(z) - 4) / (1 + z**2)
 
 
@@ -383,11 +350,9 @@ class HuberizedHinge(Loss):
         return Piecewise(kinks=(Kink(1.0, weight, power=2), Kink(1.0 - self.delta, -weight, power=2)))
 
     def value(self, z: Tensor) -> Tensor:
-        """Return (1 - z)^2 / (2 delta) on the parabola, and 1 - z - delta / 2 left of it."""
         short = (1 - z).clamp(min=0)
         curved = short.clamp(max=self.delta)
         return curved**2 / (2 * self.delta) + (short - curved)
 
     def slope(self, z: Tensor) -> Tensor:
-        """Return -(1 - z) / delta on the parabola, -1 left of it and 0 right of it."""
         return (1 - z).clamp(0, self.delta) / -self.delta

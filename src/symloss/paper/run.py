@@ -21,8 +21,7 @@ from torch import Tensor
 from symloss import metrics
 from symloss.corruption import contaminated_split
 from symloss.functional import RISKS
-from symloss.losses import Loss
-from symloss.losses.importing import import_named
+from symloss.losses import Loss, import_named
 from symloss.machines import completed
 from symloss.paper.images import load_images, run_image_trials
 from symloss.paper.perceptrons import Risk, train
