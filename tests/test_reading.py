@@ -29,6 +29,7 @@ from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, lo
 from symloss.estimators.imputation import Imputation
 from symloss.naming import as_options
 from symloss.tabular import fit
+from symloss.tabular.checks import check_table
 from symloss.tabular.given_labels import match_labels, read_labels
 from symloss.tabular.reading import ReadOptions, read, read_pieces
 from symloss.tabular.writing import whole_table, write_table
@@ -752,6 +753,17 @@ def test_sparse_matrices_have_no_missing_values(data):
     np.testing.assert_allclose(found.decision_function(points), found.decision_function(X), rtol=1e-12)
     with pytest.raises(ValueError, match="infinity"):
         BERClassifier().fit(np.where(np.arange(80)[:, None] == 3, np.inf, X), y)
+
+
+@pytest.mark.parametrize("kind", [int, float, str])
+@pytest.mark.parametrize("n", [60, 600])
+def test_a_code_that_tells_the_label_without_order_is_pointed_out(kind, n):
+    rng, positive = np.random.default_rng(0), np.arange(n) % 2 == 0
+    code = np.where(positive, rng.choice([1, 3, 5], n), rng.choice([2, 4, 6], n))
+    frame = pd.DataFrame({"code": code.astype(kind), "chance": rng.integers(0, 6, n), "x": rng.normal(size=n)})
+    encoding = Encoding.fit(frame)
+    found = check_table(frame, encoding, encoding.transform(frame).values, positive, np.ones(n))
+    assert [warning[:32] for warning in found] == ["column 'code' alone tells the la"]
 
 
 # Labels.

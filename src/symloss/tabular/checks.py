@@ -24,7 +24,6 @@ WARNING = "warning: "  # how such a note begins
 _FEW_ROWS, _FEW_OF_A_CLASS = 50, 10
 _ENOUGH_OF_A_CLASS = 20_000
 _COPY = 0.99  # the AUC from which a column alone tells the label
-_ROWS_PER_CATEGORY = 20  # fewer would tell the label by chance
 _ROWS_OF_A_NUMBERING = 100  # fewer whole numbers are often distinct by chance
 _ROWS_OF_A_COUNT, _COUNTED = 10, 0.8  # rows, and the share of steps of one from row to row: some rows may be left out
 _MANY_UNSEEN = 0.1  # the share of rows with an unknown category that is worth a warning
@@ -125,19 +124,27 @@ def _few(positive: Positive) -> Iterator[str]:
 def _auc_of(column: Column, features: Array, positive: Positive) -> float:
     """Return how well a column alone tells the label: an AUC of at least one half."""
     if column.is_measured:
-        return max(_auc_of_numbers(features[:, k], positive) for k in range(features.shape[1]))
+        return max(max(_auc_of_numbers(numbers, positive), _auc_of_codes(numbers, positive)) for numbers in features.T)
     present = features != 0
-    if column.categories is None:  # hashed: whether each text is there, and whether there is any
-        present = np.column_stack([present, present.any(1)])
+    if column.categories is not None:
+        return _auc_of_codes(present.argmax(1), positive)
+    present = np.column_stack([present, present.any(1)])  # whether each text is there, and whether there is any
     of_positive, of_negative = (present[side].mean(axis=0) for side in (positive, ~positive))
-    if column.categories is None:
-        return float(0.5 + np.abs(of_positive - of_negative).max() / 2)
-    if len(column.categories) * _ROWS_PER_CATEGORY > len(positive):
-        return 0.5
-    shares = present[positive].sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-    order = np.argsort(shares)
-    below = np.cumsum(of_negative[order]) - of_negative[order] / 2  # of smaller categories, and half of the same
-    return float((of_positive[order] * below).sum())
+    return float(0.5 + np.abs(of_positive - of_negative).max() / 2)
+
+
+def _auc_of_codes(values: NDArray[Any], positive: Positive) -> float:
+    """Return how well each value tells the label, whatever their order: each half of the rows is ranked by the other.
+
+    By chance, this tells nothing, however many values there are.
+    """
+    codes = np.unique(values, return_inverse=True)[1]
+    half, scores = np.random.default_rng(0).permutation(len(codes)) % 2, np.empty(len(codes))
+    for one in (0, 1):
+        known, weight = half != one, positive[half != one] - positive.mean()
+        times = np.maximum(np.bincount(codes[known], minlength=len(codes)), 1)
+        scores[~known] = (np.bincount(codes[known], weight, len(codes)) / times)[codes[~known]]
+    return auc(scores, positive)
 
 
 def _auc_of_numbers(numbers: Array, positive: Positive) -> float:
