@@ -5,7 +5,8 @@
     python benchmarks/pairwise.py figure docs/images/pairwise.svg
 
 Methods take turns, on one CPU thread or on a GPU; a time is the median of value and gradient together. Ratios are to
-one ``torch.sort`` of all scores, or to three lines of torch with the n x n matrix and autograd.
+one ``torch.sort`` of all scores in one tensor (of ``pairwise_risk``, n positives and n negatives), or to three lines of
+torch with the matrix (of ``AUCLoss``, n scores with labels): pick the classes, take all differences, mean of the loss.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import symloss as sl
 
 RESULTS = Path(__file__).parent / "results"
 LARGE = (1_000, 10_000, 100_000, 1_000_000)
-SMALL = (16, 64, 256, 512, 1024, 2048)
+SMALL = (64, 128, 256, 512, 1024, 2048)
 # What you would write without the library.
 MATRIX: dict[str, Callable[[Tensor], Tensor]] = {
     "squared": lambda z: (1 - z) ** 2,
@@ -54,11 +55,6 @@ def loss_of(name: str) -> sl.Loss:
     return sl.BarrierHinge(b=10, r=1) if name == "barrier_hinge" else sl.get_loss(name)
 
 
-def step(risk: Callable[[Tensor, Tensor], Tensor], pos: Tensor, neg: Tensor) -> Callable[[], object]:
-    """Value and gradient."""
-    return lambda: torch.autograd.grad(risk(pos, neg).sum(), (pos, neg))
-
-
 def medians(functions: dict[str, Callable[[], object]], rounds: int, device: str) -> dict[str, float]:
     """Time the functions in turns; on a CPU by the time of the thread, which other programs disturb less."""
     clock = time.perf_counter if device == "cuda" else time.thread_time
@@ -75,25 +71,33 @@ def medians(functions: dict[str, Callable[[], object]], rounds: int, device: str
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def beside_sort(name: str, n: int, device: str, dtype: torch.dtype) -> tuple[dict[str, Callable[[], object]], int]:
+    """Give all pairs of n positives and n negatives, and one sort of all of them; and how often to time them."""
+    pos, neg = (torch.randn(n, device=device, dtype=dtype).requires_grad_() for _ in range(2))
+    both, loss = torch.cat([pos, neg]).detach(), loss_of(name)
+    ours = lambda: torch.autograd.grad(sl.pairwise_risk(pos, neg, loss), (pos, neg))  # noqa: E731
+    return {"symloss": ours, "sort": lambda: torch.sort(both)}, 7 if n > 10_000 else 31
+
+
+def beside_matrix(name: str, n: int, device: str, dtype: torch.dtype) -> tuple[dict[str, Callable[[], object]], int]:
+    """Give the loss of n scores with labels, and three lines of torch."""
+    scores = torch.randn(n, device=device, dtype=dtype).requires_grad_()
+    target, loss, formula = (torch.arange(n, device=device) % 2).float(), sl.AUCLoss(loss_of(name)), MATRIX[name]
+
+    def matrix() -> object:
+        pos, neg = scores[target == 1], scores[target == 0]
+        z = pos[:, None] - neg
+        return torch.autograd.grad(formula(z).mean(), scores)
+
+    return {"symloss": lambda: torch.autograd.grad(loss(scores, target), scores), "matrix": matrix}, 201
+
+
 def measure(n: int, device: str, dtype: torch.dtype, peer: str) -> list[dict[str, object]]:
-    """Time every loss at n positives and n negatives beside the peer, "sort" or "matrix"."""
+    """Time every loss beside the peer, "sort" or "matrix"."""
     rows: list[dict[str, object]] = []
-    rounds = 51 if n <= 1024 else 9
-    for name, formula in MATRIX.items():
-        pos, neg = (torch.randn(n, device=device, dtype=dtype).requires_grad_() for _ in range(2))
-        both, loss = torch.cat([pos, neg]).detach(), loss_of(name)
-
-        def matrix(pos: Tensor, neg: Tensor, formula: Callable[[Tensor], Tensor] = formula) -> Tensor:
-            return formula(pos[:, None] - neg[None, :]).mean()
-
-        def sort(both: Tensor = both) -> Tensor:
-            return torch.sort(both).values
-
-        def ours(pos: Tensor, neg: Tensor, loss: sl.Loss = loss) -> Tensor:
-            return sl.pairwise_risk(pos, neg, loss)
-
-        other = sort if peer == "sort" else step(matrix, pos, neg)
-        found = medians({"symloss": step(ours, pos, neg), peer: other}, rounds, device)
+    for name in MATRIX:
+        functions, rounds = (beside_sort if peer == "sort" else beside_matrix)(name, n, device, dtype)
+        found = medians(functions, rounds, device)
         rows.append({"loss": name, "n": n, "peer": peer, "ms": 1e3 * found["symloss"], "peer_ms": 1e3 * found[peer]})
     return rows
 
@@ -163,7 +167,7 @@ def figure(results: dict[str, pd.DataFrame], path: Path) -> None:
     for peer, color, text in (("matrix", "0.2", "n x n matrix"), ("sort", "0.6", "one torch.sort")):
         times = table[table["peer"] == peer].groupby("n")["peer_ms"].median()
         axes.plot(times.index, times, "--", color=color, lw=1.6, label=text)
-    axes.set(xscale="log", yscale="log", xlabel="positives = negatives = n", ylabel="value and gradient, ms")
+    axes.set(xscale="log", yscale="log", xlabel="scores", ylabel="value and gradient, ms")
     axes.set_title("All pairs in the time of about one sort", loc="left", weight="bold")
     axes.legend(frameon=False, fontsize=8)
     drawn.savefig(path, metadata={"Date": None})

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Loss
-from symloss.pairwise.choose import all_pairs
+from symloss.pairwise.choose import all_pairs, way_for
 from symloss.pairwise.every_pair import Sums
 from symloss.tracing import remember_signature
 
@@ -92,9 +92,14 @@ class _PointMean(torch.autograd.Function):
         points, is_pos = scores.numpy(), positive.numpy()
         is_neg = ~is_pos
         pos, neg = torch.from_numpy(points[is_pos]), torch.from_numpy(points[is_neg])
-        value, of_pos, of_neg = all_pairs(pos, neg, None, None, loss, "auto")
-        gradient = np.empty_like(points)
-        gradient[is_pos], gradient[is_neg] = of_pos.numpy(), of_neg.numpy()
+        pairs = len(pos) * len(neg)
+        gradient = np.zeros_like(points)
+        value = scores.new_zeros(())
+        if pairs:
+            total, of_pos, of_neg = way_for(loss, pairs, "cpu", "auto")(pos, neg, None, None, loss)
+            value = (total / pairs).to(scores.dtype)
+            gradient[is_pos], gradient[is_neg] = of_pos.numpy(), -of_neg.numpy()
+            gradient *= 1 / pairs
         ctx.scores = scores
         ctx.save_for_backward(torch.from_numpy(gradient))
         return value

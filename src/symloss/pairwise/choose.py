@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -36,7 +36,7 @@ class _Choice(NamedTuple):
 _TABLE = {
     "separable": _Choice(separable, 1 << 11, 1 << 24),
     "piecewise": _Choice(piecewise, 1 << 13, 1 << 26),
-    "smooth": _Choice(smooth, 1 << 14, 1 << 26),
+    "smooth": _Choice(smooth, 1 << 16, 1 << 26),
     "none": _Choice(every_pair, math.inf, math.inf),
 }
 
@@ -118,9 +118,9 @@ def all_pairs(
     else:
         value, slopes_pos, slopes_neg = _one_by_one(way, s, t, w, v, loss)
     if w is None and v is None:
-        total = float(n * m)
-        return (value / total).to(dtype), slopes_pos.div_(total).to(pos.dtype), slopes_neg.div_(-total).to(neg.dtype)
-    total = total_w * total_v
+        pairs = n * m
+        return (value / pairs).to(dtype), slopes_pos.div_(pairs).to(pos.dtype), slopes_neg.div_(-pairs).to(neg.dtype)
+    total = cast(Tensor, total_w * total_v)
     some = total > 0
     value = torch.where(some, value / total, 0.0).to(dtype)
     share = torch.where(some, 1 / total, 0.0)[..., None]
@@ -147,8 +147,7 @@ def _times(share: Tensor, weight: Tensor | None, slopes: Tensor) -> Tensor:
 def _one_by_one(way: Way, s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss) -> Sums:
     """Return the sums of independent problems, one after another."""
     batch = s.shape[:-1]
-    s, t, w, v = (None if x is None else x.reshape(-1, x.shape[-1]) for x in (s, t, w, v))
-    found = [
-        way(s[k], t[k], None if w is None else w[k], None if v is None else v[k], loss) for k in range(batch.numel())
-    ]
-    return tuple(torch.stack(parts).view(*batch, *parts[0].shape) for parts in zip(*found, strict=True))
+    rows = [None if x is None else x.reshape(-1, x.shape[-1]) for x in (s, t, w, v)]
+    found = [way(*(None if x is None else x[k] for x in rows), loss) for k in range(batch.numel())]  # type: ignore[call-arg, arg-type]
+    value, slopes_pos, slopes_neg = (torch.stack(parts) for parts in zip(*found, strict=True))
+    return value.view(batch), slopes_pos.view(*batch, -1), slopes_neg.view(*batch, -1)

@@ -25,7 +25,8 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
     """Return the sums over all pairs of s (n,) and t (m,), as ``every_pair`` does; NaN if a score is not finite.
 
     The kinks are added up before they multiply a score: where a loss is flat they cancel exactly, so an outlier costs
-    no digits. Scores are counted from the middle of both classes.
+    no digits. Scores are counted from the middle of both classes. Beyond the promise is one thing: where kinks of
+    power 2 cancel (huberized hinge), float64 slopes were seen 2e-11 off at scores of 1e6.
 
     Examples
     --------
@@ -43,7 +44,8 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
         # Over the kinks of power 2: the weight of each score's active pairs, and the sum of where + y, or of where - x.
         count_pos, count_neg, moment_pos, moment_neg = 0.0, 0.0, 0.0, 0.0
         for kink in structure.kinks:
-            low, high = _ranks(neg.scores, pos.scores - kink.where if kink.where else pos.scores)
+            # A pair exactly at a kink of power 2 adds nothing, on either side of it.
+            low, high = _ranks(neg.scores, pos.scores - kink.where if kink.where else pos.scores, kink.power < 2)
             below = _not_above(high, len(t))
             up_to = below if high is low else _not_above(low, len(t))
             above, under = neg.above(low, high), pos.below(below, up_to)
@@ -57,10 +59,17 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
                 value = value + kink.weight * (kink.where if kink.power else 1.0) * pos.sum(above)
                 if kink.power:
                     of_pos, of_neg = of_pos - kink.weight * above, of_neg - kink.weight * under
-        half_pos, half_neg = x * count_pos - moment_pos, -moment_neg - y * count_neg
-        # max(0, where - z)^2 is where (where - z) plus half of its slope times z.
-        value = value + pos.sum((of_pos + half_pos) * x) - neg.sum((of_neg + half_neg) * y)
-        of_pos, of_neg = pos.back(of_pos + 2 * half_pos + 0 * value), neg.back(of_neg + 2 * half_neg + 0 * value)
+        bent_pos, bent_neg = of_pos, of_neg
+        if any(
+            kink.power == 2 for kink in structure.kinks
+        ):  # max(0, where - z)^2 is where (where - z) plus half of its slope times z
+            half_pos, half_neg = x * count_pos - moment_pos, -moment_neg - y * count_neg
+            bent_pos, bent_neg = of_pos + half_pos, of_neg + half_neg
+            of_pos, of_neg = bent_pos + half_pos, bent_neg + half_neg
+        value = value + pos.dot(bent_pos, x) - neg.dot(bent_neg, y)
+        of_pos, of_neg = pos.back(of_pos), neg.back(of_neg)
+        of_pos += 0 * value  # NaN spreads
+        of_neg += 0 * value
     found = torch.as_tensor(value, dtype=torch.float64), torch.as_tensor(of_pos), torch.as_tensor(of_neg)
     if square:
         rest = sums_of_square(s, t, w, v)
@@ -101,6 +110,10 @@ class _Sorted:
         """Return the sum of weight times x."""
         return x.sum() if self._weight is None else (self._weight * x).sum()
 
+    def dot(self, x: Array, y: Array) -> Array:
+        """Return the sum of weight times x times y."""
+        return (x if self._weight is None else self._weight * x) @ y
+
     def back(self, x: Array) -> Array:
         """Return numbers in the order of the scores before sorting."""
         found = np.empty_like(x) if isinstance(x, np.ndarray) else torch.empty_like(x)
@@ -137,14 +150,16 @@ def _order(scores: Tensor) -> Array:
     return torch.sort(keys, stable=True).indices.numpy()
 
 
-def _ranks(t: Array, u: Array) -> tuple[Array, Array]:
+def _ranks(t: Array, u: Array, ties: bool) -> tuple[Array, Array]:
     """Return for each u how many of the sorted t are below it, and how many are not above it.
 
-    On a CPU, it is one array if no t equals a u.
+    It is one array if ties do not matter, and on a CPU if there are none.
     """
+    low = t.searchsorted(u) if isinstance(t, np.ndarray) else torch.searchsorted(t, u)
+    if not ties:
+        return low, low
     if not isinstance(t, np.ndarray):
-        return torch.searchsorted(t, u), torch.searchsorted(t, u, right=True)
-    low = t.searchsorted(u)  # goes on from the last place: u is in order, too
+        return low, torch.searchsorted(t, u, right=True)
     tied = t.take(low, mode="clip") == u
     return low, t.searchsorted(u, "right") if tied.any() else low
 

@@ -149,7 +149,6 @@ def _mean(pos: Tensor, neg: Tensor, loss: Loss, w: Tensor | None, v: Tensor | No
     return pair_mean(pos, neg, w, v, loss, method)
 
 
-@eager
 def risk_of_points(
     scores: Tensor, positive: Tensor, loss: Loss, weight: Tensor | None = None, reads: bool = True
 ) -> Tensor:

@@ -74,9 +74,7 @@ def _centered(scores: Array, weight: Array) -> tuple[Array, Array, Array]:
     return rest - second, first + second, total
 
 
-def _polynomial(
-    s: Array, t: Array, w: Array, v: Array, coefficients: tuple[float, float, float]
-) -> tuple[Array, Array, Array]:
+def _polynomial(s: Array, t: Array, w: Array, v: Array, coefficients: tuple[float, ...]) -> tuple[Array, Array, Array]:
     """Return the sums for a + b z + c z^2.
 
     With x and y for the scores less the means of their classes, and d for the difference of the means, the mean of

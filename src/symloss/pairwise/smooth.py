@@ -9,7 +9,7 @@ separated classes keep their digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple, cast
 
@@ -22,7 +22,7 @@ from symloss.losses import Analytic, Loss
 from symloss.pairwise.every_pair import Sums, every_pair
 
 _ORDERS = np.arange(3, 13)
-_TOLERANCE = 2e-13  # of a sum, relative to the steepest slope
+_TOLERANCE = 1e-13  # of a sum, relative to the steepest slope
 _DECAY = (
     6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; a steeper decay needs a finer one
 )
@@ -31,7 +31,8 @@ _SEGMENT = 64.0  # decay lengths of one class in a grid, where the scores span m
 _FEW_PAIRS = 1 << 16  # of a segment: up to so many, every pair is computed
 _BLOCK = 1 << 14  # scores at a time, so that what belongs to them stays in the cache
 # Nanoseconds, to choose a grid: for a score and a point of its polynomial, and for a pair of points.
-_PRICES = {"cpu": (2.5, 0.3), "cuda": (0.05, 0.002)}
+_PRICES = {"cpu": (1.2, 0.3), "cuda": (0.05, 0.002)}
+_STEP = 3000  # scores: for fewer, a step takes longer than its arithmetic
 
 
 def smooth(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss) -> Sums:
@@ -44,15 +45,15 @@ def smooth(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss)
     tensor(1.1497, dtype=torch.float64)
     """
     structure = cast(Analytic, loss.structure)
-    s, t = s.double(), t.double()
     s_low, s_high, t_low, t_high = torch.stack([*s.aminmax(), *t.aminmax()]).tolist()
     width = max(s_high - s_low, t_high - t_low)
     if not math.isfinite(width):
-        return s.new_full((), math.nan), torch.full_like(s, math.nan), torch.full_like(t, math.nan)
+        sizes = (s.shape[:0], s.shape, t.shape)
+        return tuple(s.new_full(size, math.nan, dtype=torch.float64) for size in sizes)  # type: ignore[return-value]
     length = 1 / min(structure.left_rate, structure.right_rate)
     if width <= 4 * _SATURATION * length:
         return _on_a_grid(s, t, w, v, loss, structure, (s_low, s_high, t_low, t_high))
-    return _segmented(s, t, w, v, loss, structure, length)
+    return _segmented(s.double(), t.double(), w, v, loss, structure, length)
 
 
 def _on_a_grid(
@@ -62,26 +63,28 @@ def _on_a_grid(
     v: Tensor | None,
     loss: Loss,
     structure: Analytic,
-    ends: tuple[float, float, float, float],
+    ends: Sequence[float],
 ) -> Sums:
     s_low, s_high, t_low, t_high = ends
     grid = _choose(structure, s_high - s_low, t_high - t_low, len(s) + len(t), s.device.type)
-    spread = _Spread(grid, torch.cat([s - s_low, t - t_low]), len(s))
+    distances = s.new_empty(len(s) + len(t), dtype=torch.float64)
+    distances[: len(s)].copy_(s).sub_(s_low)
+    distances[len(s) :].copy_(t).sub_(t_low)
+    spread = _Spread(grid, distances, len(s))
     weight = None if w is None and v is None else torch.cat([_all(w, s), _all(v, t)])
     charges = spread.charges(weight)
     of_pos, of_neg = charges[: grid.pos_points], charges[grid.pos_points :]
     # At the differences of all points, from that of the lowest positive and the highest negative one.
-    points = torch.arange(1 - grid.neg_points, grid.pos_points, dtype=s.dtype, device=s.device)
+    points = torch.arange(1 - grid.neg_points, grid.pos_points, dtype=torch.float64, device=s.device)
     values, slopes = loss.value_and_slope(points.mul_(grid.spacing).add_(s_low - t_low))
     turned = of_neg.flip(0)
     value = of_pos @ _correlated(values, turned)
-    field = torch.cat([_correlated(slopes, turned), _correlated(slopes, of_pos).flip(0)])
-    found = spread.read(field)
+    found = spread.read(torch.cat([_correlated(slopes, turned), _correlated(slopes, of_pos).flip(0)]))
     return value, found[: len(s)], found[len(s) :]
 
 
 def _all(weight: Tensor | None, scores: Tensor) -> Tensor:
-    return torch.ones_like(scores) if weight is None else weight
+    return torch.ones_like(scores, dtype=torch.float64) if weight is None else weight
 
 
 def _correlated(kernel: Tensor, charges: Tensor) -> Tensor:
@@ -113,7 +116,9 @@ def _choose(structure: Analytic, pos_width: float, neg_width: float, scores: int
     steep = structure.pole_distance * max(structure.left_rate, structure.right_rate)
     spacings = _fractions() * (structure.pole_distance * min(1.0, max(0.5, _DECAY / steep)))
     used = _ORDERS + 1
-    prices = score_price * scores * used + pair_price * (pos_width / spacings + used) * (neg_width / spacings + used)
+    prices = score_price * (scores + _STEP) * used + pair_price * (pos_width / spacings + used) * (
+        neg_width / spacings + used
+    )
     best = int(prices.argmin())
     order, spacing = int(_ORDERS[best]), float(spacings[best])
     # Widths are multiplied as the scores are, so that the highest one lies in the last cell.
@@ -139,56 +144,63 @@ def _nodes(order: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=32)
 def _stencil(order: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the matrix from the powers of a place in its cell to the shares of the points around it, and 0, 1, ..."""
+    """Return the coefficients of the polynomials that are 1 at one point of a cell, and 0, 1, ... in a column."""
     nodes = _nodes(order)
     rows = []
-    for j in range(order + 1):  # the polynomial that is 1 at node j and 0 at the others
+    for j in range(order + 1):
         others = np.delete(nodes, j)
         rows.append(np.poly(others)[::-1] / np.prod(nodes[j] - others))
     return torch.from_numpy(np.array(rows)).to(device), torch.arange(order + 1, device=device)[:, None]
 
 
 class _Spread:
-    """Scores, given by their distances from the lowest of their class, as charges on the points of a grid."""
+    """Scores, given by their distances from the lowest of their class, as charges on the points of a grid.
+
+    The scores in a cell are summed up as moments, and these are turned into charges. A score reads a field from the
+    polynomial of its cell.
+    """
 
     def __init__(self, grid: _Grid, distances: Tensor, positives: int) -> None:
-        self._grid, self._positives = grid, positives
-        self._places = distances.mul_(1 / grid.spacing)
+        self._matrix, steps = _stencil(grid.order, distances.device)
+        pos_cells = grid.pos_points - grid.order
+        first = torch.arange(pos_cells + grid.neg_points - grid.order, device=distances.device)
+        first[pos_cells:] += grid.order
+        self._points = first + steps  # of each cell
+        self._places, self._positives, self._pos_cells = distances.mul_(1 / grid.spacing), positives, pos_cells
         size = len(distances)
         step = _BLOCK if distances.device.type == "cpu" else size
         self._blocks = [slice(start, min(start + step, size)) for start in range(0, size, step)]
-        self._only = self._around(self._blocks[0]) if len(self._blocks) == 1 else None
 
     def charges(self, weight: Tensor | None) -> Tensor:
         """Return the charges on the points of the positives, and then of the negatives."""
-        charges = self._places.new_zeros(self._grid.pos_points + self._grid.neg_points)
+        moments = self._places.new_zeros(self._points.shape)
         for block in self._blocks:
-            points, shares = self._only or self._around(block)
-            if weight is not None:
-                shares = shares * weight[block]
-            charges.scatter_add_(0, points.flatten(), shares.flatten())
-        return charges
+            cell, offset = self._cells(block)
+            power = torch.ones_like(offset) if weight is None else weight[block].clone()
+            for moment in moments.unbind():
+                moment.scatter_add_(0, cell, power)
+                power.mul_(offset)
+        charges = moments.new_zeros(int(self._points[-1, -1]) + 1)
+        return charges.scatter_add_(0, self._points.flatten(), (self._matrix @ moments).flatten())
 
     def read(self, field: Tensor) -> Tensor:
-        """Return the field at the scores, from its values at the points."""
-        parts = []
+        """Return the field at the scores, from its values at the points; it takes the place of the distances."""
+        *coefficients, last = (self._matrix.T @ field.take(self._points)).unbind()
         for block in self._blocks:
-            points, shares = self._only or self._around(block)
-            parts.append((field[points] * shares).sum(0))
-        return torch.cat(parts)
+            cell, offset = self._cells(block)
+            value = last.index_select(0, cell)
+            for coefficient in reversed(coefficients):
+                value.mul_(offset).add_(coefficient.index_select(0, cell))
+            self._places[block] = value
+        return self._places
 
-    def _around(self, block: slice) -> tuple[Tensor, Tensor]:
-        """Return the points around each score, and the shares of its charge that they take, (order + 1, scores)."""
-        matrix, steps = _stencil(self._grid.order, self._places.device)
+    def _cells(self, block: slice) -> tuple[Tensor, Tensor]:
+        """Return the cell of each score, those of the negatives after those of the positives, and its place there."""
         places = self._places[block]
         cell = places.long()
-        powers = places.new_empty((len(steps), len(places)))
-        powers[0] = 1.0
-        offset = torch.sub(places, cell, out=powers[1]).sub_(0.5)
-        for k in range(2, len(steps)):
-            torch.mul(powers[k - 1], offset, out=powers[k])
-        cell[max(0, self._positives - block.start) :] += self._grid.pos_points
-        return cell + steps, matrix @ powers
+        offset = (places - cell).sub_(0.5)
+        cell[max(0, self._positives - block.start) :] += self._pos_cells
+        return cell, offset
 
 
 def _segmented(
