@@ -35,7 +35,7 @@ from symloss.paper.protocol import MATCHED, PRINTED, TRIALS, Settings, label
 from symloss.paper.published import LOSSES, boldface, find_published, published_cells
 from symloss.paper.results import Run, read_run, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
-from symloss.paper.tables import comparison_markdown, table_1, write_latex
+from symloss.paper.tables import comparison_markdown, write_latex
 from symloss.paper.terminal import print_comparison, print_summary, print_worst
 
 ROOT = Path(sl.__file__).parents[2]
@@ -158,12 +158,6 @@ def test_boldface_is_scipys_test_on_scores():
     assert boldface([50.0, 50.1], [0.0, 3.0], 10) == [True, True]
 
 
-def test_table_1():
-    rows = {row.name: row for row in table_1()}
-    assert [name for name, row in rows.items() if row.convex] == ["squared", "hinge", "logistic", "unhinged"]
-    assert [name for name, row in rows.items() if row.recovers_eta] == ["squared", "logistic", "savage"]
-
-
 # Comparison
 
 
@@ -174,19 +168,6 @@ def test_mean_standard_error_difference_and_z():
     assert (cell.paper_mean, cell.paper_se, cell.paper_bold) == (98.0, 0.2, False)
     assert cell.difference == pytest.approx(scores.mean() - 98.0)
     assert cell.z == pytest.approx(cell.difference / np.sqrt(cell.se**2 + 0.2**2 + 0.1**2 / 6))
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.05), (0.25, 0.35)])
-def test_z_counts_rounding(low, high):
-    """Over all standard errors that are printed alike, 0.0 among them, z has variance 1."""
-    rng = np.random.default_rng(0)
-    errors, truth = rng.uniform(low, high, 20_000), rng.uniform(75, 85, 20_000)
-    papers, ours = truth + errors * rng.normal(size=20_000), truth + 0.03 * rng.normal(size=20_000)
-    z = [
-        Cell("", "", "", 1, 0, "", mean, 0.03, 20, True, round(paper, 1), round(error, 1)).z
-        for mean, paper, error in zip(ours, papers, errors, strict=True)
-    ]
-    assert np.mean(np.square(z)) == pytest.approx(1, abs=0.03)
 
 
 def papers_own():
@@ -389,22 +370,6 @@ def test_figure_4_draws_means_against_noise(made_up):
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["Barrier", "Unhinged"]
 
 
-def test_scatter_draws_ours_against_the_papers(made_up, tmp_path):
-    cells = compare([made_up("mnist")])
-    means, _, differences, _ = figures.scatter(cells).axes
-    for axes, expected in ((means, lambda x, y: y), (differences, lambda x, y: y - x)):
-        points = np.concatenate([bars[0].get_xydata() for bars in axes.containers])
-        chosen = [(cell.paper_mean, expected(cell.paper_mean, cell.mean)) for cell in cells if cell.risk == "ber"]
-        np.testing.assert_allclose(sorted(map(tuple, points)), sorted(chosen))
-    own = [Cell("my own", "x", "ber", 1, 0, "hinge", 70, None, 1, False)]
-    with pytest.raises(ValueError, match="nothing to draw"):
-        figures.scatter(own)
-    assert [path.name for path in figures.save_result_figures(tmp_path, own)] == [
-        "noise_my-own.png",
-        "noise_my-own.pdf",
-    ]
-
-
 # Training
 
 
@@ -481,14 +446,6 @@ def test_each_perceptron_comes_out_as_if_trained_alone_one_by_one_or_together():
     other = fitted(X, y, BOTH[:1], [0, 1, 3])
     assert torch.equal(other.hidden[1], apart.hidden[1])
     assert not torch.equal(other.hidden[2], apart.hidden[2])
-
-
-def test_batches_that_lack_a_class_do_no_harm():
-    X, y = problem(n=12)
-    y[0, 1:], y[0, 0] = -1, 1  # of four batches at most one holds both classes
-    assert fitted(X, y, BOTH, [0], epochs=3, batch_size=3).scores(X[0]).isfinite().all()
-    untouched = fitted(X, torch.ones_like(y), [BOTH[9]], [0], weight_decay=0.0)
-    torch.testing.assert_close(untouched.hidden[0, :-1].T, Perceptron(4, 20, 0).hidden.weight.detach())
 
 
 @pytest.mark.gpu
@@ -651,14 +608,3 @@ def test_compare_writes_every_file_and_no_result(tmp_path, made_up):
     worst = command("compare", folder, "--worst", 3).output.splitlines()
     sizes = sorted((cell.z for cell in compare([read_run(folder)])), key=abs, reverse=True)[:3]
     assert [float(line.split()[-1]) for line in worst[2:5]] == pytest.approx(sizes, abs=0.051)
-
-
-def test_nothing_to_compare(tmp_path, made_up):
-    write_run(tmp_path / "results", made_up("mnist"))
-    (tmp_path / "empty").mkdir()
-    for folder, message in ((tmp_path / "nowhere", "there is no folder"), (tmp_path / "empty", "holds no results"),
-                            (tmp_path, "its folders results do")):  # fmt: skip
-        result = command("compare", folder)
-        assert (result.exit_code, result.output.count("\n")) == (2, 1)
-        assert message in result.stderr
-    assert "no scores 'dropout_off'" in command("compare", tmp_path / "results", "--scores", "dropout_off").stderr

@@ -18,7 +18,7 @@ from symloss.drawing import COLORS
 from symloss.paper import figures
 from symloss.paper import run as running
 from symloss.paper.compare import compare
-from symloss.paper.images import Images, choose_epochs, halves, load_images, measured, run_image_trials
+from symloss.paper.images import Images, choose_epochs, halves, load_images, run_image_trials
 from symloss.paper.networks import (
     KERNEL,
     Architecture,
@@ -197,19 +197,6 @@ def drawn_scores(y, epochs=6, trials=3):
     return torch.from_numpy(scores).float(), folds
 
 
-def test_measures_are_scikit_learns():
-    y = np.repeat([1, -1], 40)
-    scores, _ = drawn_scores(y)
-    scores[0, :, 0] = scores[0, :, 0].round()  # ties
-    rows = [np.tile(np.flatnonzero(y == sign), (3, 1)) for sign in (1, -1)]
-    found = measured(scores, TWO, *rows)
-    assert found[1, 2, 0].item() == pytest.approx(100 * roc_auc_score(y, scores[1, 2, 0]))
-    assert found[0, 3, 0].item() == pytest.approx(100 * roc_auc_score(y, scores[0, 3, 0]))
-    assert found[1, 0, 2].item() == pytest.approx(100 * balanced_accuracy_score(y > 0, scores[1, 0, 2] > 0))
-    scores[2, 0, 0, 0] = torch.nan
-    assert measured(scores, TWO, *rows)[2, 0, 0].isnan()
-
-
 @pytest.mark.parametrize(("pi", "pi_prime"), NOISES)
 def test_the_halves_of_the_test_images_are_disjoint_and_corrupted_as_asked(pi, pi_prime):
     y = np.repeat([1, -1], [1000, 1100])
@@ -249,14 +236,6 @@ def test_the_epoch_is_chosen_on_one_half_and_scored_on_the_other():
                 assert on_corrupted[best] == pytest.approx(max(on_corrupted))
                 assert chosen[j, t].item() == pytest.approx(clean[best])
                 np.testing.assert_allclose(corrupted[:, j, t], on_corrupted)
-
-
-def test_of_epochs_that_are_as_good_it_is_the_earliest_and_never_one_that_diverged():
-    y = np.repeat([1, -1], 20)
-    scores = torch.from_numpy(y).float().expand(5, len(TWO), 1, -1).clone()
-    scores[0] = torch.nan
-    _, epoch, _ = choose_epochs(scores, [halves(y, 1.0, 0.0, np.random.default_rng(0))], TWO)
-    assert (epoch == 2).all()
 
 
 def made_up_images(n=40, side=16):

@@ -28,21 +28,8 @@ LIMITS = (2, 3, 4, 5)  # of |z|, in standard errors
 class Cell:
     """A cell of the tables, ours and the paper's: the score of one loss and risk on one data set at one noise rate.
 
-    Parameters
-    ----------
-    family, dataset, risk, pi, pi_prime, loss
-        Which cell it is.
-    mean, se : float
-        Our mean score and its standard error; ``se`` is None after a single trial.
-    trials : int
-    bold : bool
-        Whether our score is in boldface when compared with all losses of the row.
-    paper_mean, paper_se, paper_bold
-        The same of the paper, or None where it has no such cell.
-    scores : tuple of float
-        The score of every trial.
-    curve, curve_errors : tuple of float
-        The mean score after each epoch, and the standard errors of these means, where they were recorded.
+    The paper's mean, standard error and boldface are None where it has no such cell; ours is None for the standard
+    error of a single trial. The curve is the mean score after each epoch, with its standard errors.
 
     Examples
     --------
@@ -258,12 +245,6 @@ def chance_by_family(cells: Sequence[Cell]) -> dict[str, Chance]:
 
     By chance, z has Student's t-distribution with Welch's degrees of freedom, because standard errors are from 10 or 20
     trials; the part of its variance that is rounding is known exactly.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "auc", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4)] * 1000
-    >>> round(chance_by_family(cells)["uci"].expected[1], 1)
-    4.7
     """
     families = {family: [cell for cell in _with_z(cells) if cell.family == family] for family in TRIALS}
     return {name: _chance(of) for name, of in (*families.items(), ("all", _with_z(cells))) if of}
@@ -299,24 +280,12 @@ def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def noise_text(pi: float, pi_prime: float) -> str:
-    """Return a noise rate as the paper writes it.
-
-    Examples
-    --------
-    >>> noise_text(1, 0), noise_text(0.65, 0.45)
-    ('(1.0, 0.0)', '(0.65, 0.45)')
-    """
+    """Return a noise rate as the paper writes it: ``(0.65, 0.45)``."""
     return f"({float(pi)!r}, {float(pi_prime)!r})"
 
 
 def loss_order(loss: str) -> tuple[int, str]:
-    """Return a key that sorts losses: the paper's in its order, then other built-in ones, then all others by name.
-
-    Examples
-    --------
-    >>> sorted(["my_own", "ramp", "sigmoid", "barrier_hinge"], key=loss_order)
-    ['barrier_hinge', 'sigmoid', 'ramp', 'my_own']
-    """
+    """Return a key that sorts losses: the paper's in its order, then other built-in ones, then all others by name."""
     known = [*LOSSES, *list_losses()]
     return (known.index(loss) if loss in known else len(known), loss)
 

@@ -145,13 +145,7 @@ def scatter(cells: Sequence[Cell]) -> Figure:
 
 
 def styles_of(cells: Iterable[Cell | str]) -> dict[str, Style]:
-    """Return how the losses of cells, or losses of these names, are drawn, in the order of the paper's tables.
-
-    Examples
-    --------
-    >>> list(styles_of(["hinge", "barrier_hinge", "hinge"]))
-    ['barrier_hinge', 'hinge']
-    """
+    """Return how the losses of cells, or losses of these names, are drawn, in the order of the paper's tables."""
     losses = {cell if isinstance(cell, str) else cell.loss for cell in cells}
     return loss_styles(sorted(losses, key=loss_order))
 

@@ -116,15 +116,7 @@ def run_image_trials(
 
 
 class Half(NamedTuple):
-    """The rows of half of the test images that chooses an epoch, and those of the other half, which is scored.
-
-    Parameters
-    ----------
-    corrupted_positive, corrupted_negative : array of rows
-        The half that chooses: two corrupted classes of equal size, with the noise rate of the training images.
-    positive, negative : array of rows
-        The half that is scored: its clean classes.
-    """
+    """The rows of the half of the test images that chooses an epoch, corrupted as in training, and of the other one."""
 
     corrupted_positive: Rows
     corrupted_negative: Rows
@@ -137,12 +129,6 @@ def halves(y_test: Rows, pi: float, pi_prime: float, generator: np.random.Genera
 
     Unused training images would do as well, but with noise CIFAR-10 has too few: pi + pi' = 1.1, so the two corrupted
     classes of 4,540 images take 4,994 of the 5,000 airplanes.
-
-    Examples
-    --------
-    >>> first, second = halves(np.repeat([1, -1], 1000), 0.65, 0.45, np.random.default_rng(0))
-    >>> len(first.corrupted_positive), len(first.corrupted_negative), len(first.positive)
-    (454, 454, 500)
     """
     by_class = [generator.permutation(np.flatnonzero(y_test == sign)) for sign in (1, -1)]
     sizes = [len(rows) // 2 for rows in by_class]
@@ -169,14 +155,9 @@ def choose_epochs(
     """Choose each network's epoch on corrupted labels of one half of the test images, and score it on the other half.
 
     Both halves choose in turn, so that no image counts for a score that it helped to choose. If several epochs are
-    equally good, the earliest is chosen. Scores have the shape (epochs, risks, trials, n_test).
-
-    Returns
-    -------
-    chosen, epoch : Tensor of shape (risks, trials)
-        The score, and the number of the epoch, each the mean of both halves.
-    corrupted : Tensor of shape (epochs, risks, trials)
-        The score on corrupted labels, the mean of both halves.
+    equally good, the earliest is chosen. From scores (epochs, risks, trials, n_test) this returns means of both halves:
+    the score at the chosen epoch and its number (risks, trials), and the score on corrupted labels (epochs, risks,
+    trials).
     """
     found = []
     for fold in zip(*folds, strict=True):

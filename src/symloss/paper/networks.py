@@ -48,16 +48,9 @@ class Layers(NamedTuple):
 
 @dataclass(frozen=True)
 class Architecture:
-    """The sizes of Conv[18,5,1,0]-Max[2,2]-Conv[48,5,1,0]-Max[2,2]-800-400-1.
+    """The sizes of Conv[18,5,1,0]-Max[2,2]-Conv[48,5,1,0]-Max[2,2]-800-400-1, for square images.
 
-    Parameters
-    ----------
-    channels, side : int
-        Number of channels and side of the images, which are square.
-    first, second : int
-        Channels after the first and after the second convolution.
-    wide, narrow : int
-        Units of the two fully connected layers, each followed by ReLU and dropout, unlike the convolutions.
+    The fully connected layers, wide and narrow, are followed by ReLU and dropout, unlike the convolutions.
     """
 
     channels: int = 3
@@ -88,18 +81,8 @@ def draw_batches(
 ) -> tuple[Tensor, Tensor]:
     """Shuffle the points (trials, n) with labels +1 and -1 anew in every epoch, and cut them into batches.
 
-    Returns
-    -------
-    rows, sign : Tensor of shape (steps, trials, b)
-        The batch of every step and its labels, +1 and -1; 0 marks an empty place in the last batch of an epoch.
-
-    Examples
-    --------
-    >>> y = np.array([[1, 1, -1, -1, -1]])
-    >>> settings = ImageSettings(epochs=1, batch_size=2, balanced=True)
-    >>> draw_batches(y * 0, y, [np.random.default_rng(0)], settings)[1]
-    tensor([[[ 1,  1, -1, -1]],
-            [[ 0,  0, -1,  0]]], dtype=torch.int8)
+    Both tensors that are returned are (steps, trials, b): the batch of every step, and its labels +1 and -1; 0 marks an
+    empty place in the last batch of an epoch.
     """
     found_rows, found_sign, epochs, batch_size = [], [], settings.epochs, settings.batch_size
     for of, labels, generator in zip(rows, y, generators, strict=True):
@@ -116,18 +99,10 @@ def draw_batches(
 
 
 def convolve_and_pool(images: Tensor, weights: Tensor) -> Tensor:
-    """Convolve and pool for many networks at once.
+    """Convolve for many networks at once, and return the largest of every 2 x 2 square (networks, n, p, p, outputs).
 
-    Parameters
-    ----------
-    images : Tensor of shape (groups, n, side, side, channels)
-        Networks that share images form a group: network k works on the images of group k modulo the number of groups.
-    weights : Tensor of shape (networks, 25 * channels + 1, outputs)
-
-    Returns
-    -------
-    Tensor of shape (networks, n, p, p, outputs)
-        The largest value of every 2 x 2 square of the convolution.
+    Networks that share images (groups, n, side, side, channels) form a group: network k works on the images of group k
+    modulo the number of groups. Weights are (networks, 25 * channels + 1, outputs).
     """
     groups, channels = images.shape[0], images.shape[4]
     by_group = weights.unflatten(0, (-1, groups)).transpose(0, 1)  # (groups, networks of a group, 25 channels + 1, ...)
@@ -210,15 +185,11 @@ def train_networks(
     Parameters
     ----------
     images, test_images : Tensor of shape (n, channels, side, side), uint8
-        The device that they are on is the device used.
+        On the device to use.
     rows, y : array of shape (trials, n_train)
         Each trial's training images, as rows of ``images``, and their labels +1 and -1.
-    risks : sequence of Risk
-        What to minimize, with one network per risk in every trial.
-    generators : sequence of numpy Generator, one per trial
-        Draw the initial parameters and the batches, which all risks of a trial share.
-    architecture : Architecture
-    settings : ImageSettings
+    risks, generators : sequences of Risk and of numpy Generator, one per trial
+        What to minimize, and what draws the initial parameters and the batches, which all risks of a trial share.
     kernels : bool, optional
         Whether to use Triton's kernels, in bfloat16; by default, they are used if the device can run them.
     progress : callable, optional

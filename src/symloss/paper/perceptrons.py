@@ -145,12 +145,9 @@ def train(
     Parameters
     ----------
     X, y : Tensor of shape (trials, n, d) and (trials, n)
-        Training points and their labels; the device that they are on is the device used.
-    risks : sequence of Risk
-        What to minimize, with one perceptron per risk in every trial.
-    generators : sequence of numpy Generator, one per trial
-        Draw the initial weights and the batches, which all risks of a trial share.
-    settings : Settings
+        Training points and their labels, on the device to use.
+    risks, generators : sequences of Risk and of numpy Generator, one per trial
+        What to minimize, and what draws the initial weights and the batches, which all risks of a trial share.
     together : bool, optional
         Whether all perceptrons take a step together, as suits a GPU; by default on any device other than a CPU.
 

@@ -128,13 +128,7 @@ def trial_generators(seed: int, name: str, pi: float, pi_prime: float, trial: in
 
 
 def label(loss: Loss) -> str:
-    """Return a loss's name in results: that of a built-in loss, else module and name; with parameters if not default.
-
-    Examples
-    --------
-    >>> label(BarrierHinge()), label(BarrierHinge(b=10, r=1))
-    ('barrier_hinge', 'BarrierHinge(b=10, r=1)')
-    """
+    """Return a loss's name in results: that of a built-in loss, else module and name; with parameters if not usual."""
     if isinstance(loss, CallableLoss):
         return f"{loss.function.__module__}:{loss.function.__qualname__}"
     kind = type(loss)

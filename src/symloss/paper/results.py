@@ -43,13 +43,8 @@ class Run:
 
     Parameters
     ----------
-    family : str
-        ``uci``, ``mnist`` or ``cifar10`` for the paper's data sets; any name for other data sets.
-    trials, seed : int
-    protocol : str
-        The protocol's name, such as ``matched`` or ``printed``.
-    settings : dict
-        All settings of the training: learning rate, epochs, ...
+    family, trials, seed, protocol, settings
+        The family is ``uci``, ``mnist`` or ``cifar10`` for the paper's data sets, and any name for others.
     made : sequence of dict
         For each data set and noise rate, how the scores were computed: source of the data, device, seconds, versions.
     scores, curves : DataFrame, optional

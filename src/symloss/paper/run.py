@@ -53,14 +53,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part: run, found already done, or failed, and why.
-
-    Examples
-    --------
-    >>> one = Part("twonorm", 1, 0)
-    >>> str(Outcome(one, seconds=12.3)), str(Outcome(one)), str(Outcome(one, error="no file"))
-    ('twonorm (1, 0): 12.3 s', 'twonorm (1, 0): done before', 'twonorm (1, 0): failed: no file')
-    """
+    """What became of a part: run in some seconds, found already done, or failed, and why."""
 
     part: Part
     seconds: float | None = None
@@ -73,13 +66,7 @@ class Outcome:
 
 
 def plan(family: str, protocol: str = "matched", trials: int | None = None, seed: int = 0) -> Run:
-    """Return the settings of the paper's experiments on ``uci`` (or your own data sets), ``mnist`` or ``cifar10``.
-
-    Examples
-    --------
-    >>> plan("uci").settings["weight_decay"], plan("uci", "printed").settings["weight_decay"]
-    (0.05, 0.0)
-    """
+    """Return the settings of the paper's experiments on ``uci`` (or your own data sets), ``mnist`` or ``cifar10``."""
     known = PROTOCOLS[family]
     if protocol not in known:
         raise ValueError(f"protocol must be one of {', '.join(known)}, got {protocol!r}")
@@ -105,21 +92,16 @@ def run(
 
     Parameters
     ----------
-    folder : Path
-    planned : Run
-        The settings, from `plan`. A folder holds results of the same settings.
+    folder, planned : Path and Run
+        Where results are kept, and the settings, from `plan`.
     parts : sequence of (data set, pi, pi_prime)
         Data sets are names of ``symloss.datasets``, or ``package.module:function`` for a function that returns X and y;
         for CIFAR-10, the classes to be told apart from airplanes.
-    losses : sequence of Loss
-        Built in or your own, with different labels.
-    risks : sequence of {"ber", "auc"}
+    losses, risks : sequences of Loss and of {"ber", "auc"}
     jobs : int, optional
-        Number of processes (joblib); by default that of the block ``joblib.parallel_config`` around the call.
-    device : str
-        Where to train. A device other than the CPU runs one part after another.
-    download : bool
-        Whether missing data sets may be downloaded; if not, twonorm and waveform are generated.
+        Number of processes; by default that of the block ``joblib.parallel_config`` around the call.
+    device, download : str and bool
+        Where to train, and whether missing data sets may be downloaded; if not, twonorm and waveform are generated.
     progress : callable, optional
         For images, which must then run in this process: called with the number of epochs done and the number in all.
 
@@ -213,17 +195,8 @@ def run_trials(
 ) -> dict[tuple[str, str], dict[str, list[float]]]:
     """Train on corrupted samples of a data set, and return the scores on clean test points.
 
-    Parameters
-    ----------
-    X, y : array of shape (n, d) and of n labels
-        The clean data.
-    pi, pi_prime, losses, risks, device
-        As in `run`. In a trial, all losses and risks share the sample, the initial weights and the batches.
-    trials : int
-        Number of samples.
-    settings : Settings
-    seed, name : int and str
-        A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else.
+    A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else: all losses and risks share
+    its sample, initial weights and batches.
 
     Returns
     -------
@@ -283,14 +256,7 @@ def standardized(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
 
 
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
-    """Return X, y and their source, for a data set's name or for a function given as ``package.module:function``.
-
-    Examples
-    --------
-    >>> X, y, source = load_arrays("symloss.datasets:make_twonorm")
-    >>> X.shape, source
-    ((7400, 20), 'symloss.datasets:make_twonorm')
-    """
+    """Return X, y and their source, for a data set's name or for a function given as ``package.module:function``."""
     if ":" not in dataset:
         from symloss.datasets import load
 

@@ -58,13 +58,7 @@ def loss_row(loss: Loss) -> LossRow:
 
 
 def table_1() -> list[LossRow]:
-    """Return Table 1: the eight losses of the paper and their properties.
-
-    Examples
-    --------
-    >>> [row.title for row in table_1() if row.symmetric]
-    ['Zero-one', 'Ramp', 'Sigmoid', 'Unhinged']
-    """
+    """Return Table 1: the eight losses of the paper and their properties."""
     return [loss_row(get_loss(name)) for name in TABLE_1]
 
 
@@ -77,20 +71,7 @@ def further_losses() -> list[LossRow]:
 class ScoreTable:
     """A table of mean scores, with one column per loss.
 
-    Parameters
-    ----------
-    family, risk : str
-    noise : tuple of (pi, pi_prime), or None where each row has its own
-    losses : tuple of str
-    rows : tuple of dict
-        For each row, its cells by the name of the loss.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True)]
-    >>> (table,) = score_tables(cells)
-    >>> table.title, table.label(table.rows[0])
-    ("UCI and LIBSVM: Balanced accuracy, (π, π') = (1.0, 0.0)", 'susy')
+    Each row holds its cells by the name of the loss; the noise is None where each row has its own.
     """
 
     family: str
@@ -148,26 +129,14 @@ def single_dataset_families(cells: Sequence[Cell]) -> set[str]:
 
 
 def loss_heading(loss: str) -> str:
-    """Return a loss's heading: that of the paper, else the title of a built-in loss, else the name without its module.
-
-    Examples
-    --------
-    >>> loss_heading("barrier_hinge"), loss_heading("ramp"), loss_heading("my.module:Own")
-    ('Barrier', 'Ramp', 'Own')
-    """
+    """Return a loss's heading: that of the paper, else the title of a built-in loss, else the name without module."""
     if loss in LOSSES:
         return LOSSES[loss]
     return get_loss(loss).title if loss in list_losses() else loss.rpartition(":")[2]
 
 
 def score_text(mean: float, se: float | None) -> str:
-    """Return a mean and its standard error as the paper prints them.
-
-    Examples
-    --------
-    >>> score_text(77.94, 0.4), score_text(77.94, None)
-    ('77.9 (0.4)', '77.9')
-    """
+    """Return a mean and its standard error as the paper prints them: ``77.9 (0.4)``."""
     return f"{mean:.1f}" + ("" if se is None else f" ({se:.1f})")
 
 
@@ -258,15 +227,13 @@ def _markdown_rows(table: ScoreTable) -> Iterator[list[str]]:
         yield [table.label(row), "ours", *("" if of is None else _bold(of.mean, of.se, of.bold, "**") for of in cells)]
         printed = [None if of is None or of.paper_mean is None else of for of in cells]
         if any(printed):
-            yield [
-                "",
-                "paper",
-                *(_bold(of.paper_mean, of.paper_se, of.paper_bold, "**") if of else "" for of in printed),
-            ]
-            texts = (
-                f"{of.difference:+.1f}" + ("" if of.z is None else f", {of.z:+.1f}") if of else "" for of in printed
-            )
-            yield ["", "difference, z", *texts]
+            paper = (_bold(of.paper_mean, of.paper_se, of.paper_bold, "**") if of else "" for of in printed)
+            yield ["", "paper", *paper]
+            yield ["", "difference, z", *(_difference(of) if of else "" for of in printed)]
+
+
+def _difference(cell: Cell) -> str:
+    return f"{cell.difference:+.1f}" + ("" if cell.z is None else f", {cell.z:+.1f}")
 
 
 def _bold(mean: float | None, se: float | None, bold: bool | None, before: str, after: str = "**") -> str:
@@ -316,16 +283,7 @@ _DOCUMENT = r"""\documentclass[10pt]{article}
 
 
 def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write the paper's tables with our numbers (booktabs), each into its own file, and ``tables.tex``, all of them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> cells = [Cell("uci", "spambase", "auc", 0.65, 0.45, "hinge", 77.9, 0.4, 20, True)]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in write_latex(Path(folder), cells)]
-    ['main_text.tex', 'uci_auc_pi0.65_0.45.tex', 'tables.tex']
-    """
+    """Write the paper's tables with our numbers (booktabs), each into its own file, and ``tables.tex``, all of them."""
     texts = {}
     groups = [_main_text_rows([cell for cell in cells if cell.dataset == name]) for name in MAIN_TEXT]
     if any(groups):
