@@ -548,3 +548,25 @@ def test_rates_that_were_not_told_and_a_threshold_that_is_no_number():
             function(scores, y, "0.9", 0.1)
     with pytest.raises(ValueError, match="threshold must be a number, got nan"):
         sl.metrics.clean_rates(scores, y, 0.9, 0.1, threshold=float("nan"))
+
+
+def test_the_metric_beside_the_loss():
+    scores, target = torch.randn(40, 3), torch.rand(40, 3) < 0.4
+    expected = [roc_auc_score(y, s) for s, y in zip(scores.T, target.T, strict=True)]
+    np.testing.assert_allclose(sl.metrics.auc(scores.T, target.T), expected)
+    np.testing.assert_allclose(
+        sl.metrics.auc(scores.T[None].numpy(), np.where(target.T, "yes", "no")[None]), [expected]
+    )
+    each, macro = (sl.metrics.AUC(num_labels=3, average=average, ignore_index=-1) for average in ("none", "macro"))
+    for metric in (each, macro):
+        for rows in torch.arange(40).split(7):
+            metric.update(scores[rows].requires_grad_(), target[rows].long())
+        metric.update(scores, -torch.ones(40, 3).long())
+    np.testing.assert_allclose(each.compute(), expected)
+    assert macro.compute() == pytest.approx(np.mean(expected))
+    each.reset()
+    each.update(scores, torch.zeros(40, 3).long(), torch.ones(40))
+    assert np.isnan(each.compute()).all()
+    column = sl.metrics.AUC()
+    column.update(scores[:, :1] * math.inf, target[:, :1])
+    assert column.compute() == roc_auc_score(target[:, 0], scores[:, 0] > 0)

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score, roc_curve
+from sklearn.metrics import roc_curve
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -39,9 +39,6 @@ DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, needs_cuda])]
 
 def values(loss, z):
     return sl.get_loss(loss)(torch.as_tensor(z, dtype=torch.float64)).numpy()
-
-
-# Values and gradients.
 
 
 def definition(risk, scores, target, loss, weight=None):
@@ -76,41 +73,16 @@ def test_gradient_by_finite_differences(risk, name):
     assert torch.autograd.gradcheck(lambda s: risk(s, target, name, weight), (scores,), atol=1e-6)
 
 
-def test_agrees_with_scikit_learn():
-    rng = np.random.default_rng(0)
-    scores = rng.integers(-3, 4, 200).astype(float)  # many ties
-    y, weight = rng.random(200) < 0.3, rng.random(200)
-    value = auc_risk(torch.from_numpy(scores), y, "zero_one", torch.from_numpy(weight)).item()
-    assert 1 - value == pytest.approx(roc_auc_score(y, scores, sample_weight=weight), abs=1e-12)
-    value = ber_risk(torch.from_numpy(scores + 0.5), y, "zero_one", torch.from_numpy(weight)).item()
-    assert 1 - value == pytest.approx(balanced_accuracy_score(y, scores + 0.5 > 0, sample_weight=weight), abs=1e-12)
-
-
 @pytest.mark.parametrize("risk", RISKS)
 def test_codings_and_containers_agree(risk):
     scores, y = np.array([0.5, -1.0, 2.0, 0.1]), np.array([1, 0, 1, 0])
     expected = risk(torch.from_numpy(scores), y)
-    codings = [y == 1, 2 * y - 1, y.astype(np.float16), y.tolist(), y.astype(">i4"), y.astype(np.uint16), y[::-1][::-1]]
+    codings = [y == 1, 2 * y - 1, y.astype(np.float16), y.tolist(), y.astype(">i4"), y[::-1][::-1]]
     for target in [*codings, *map(torch.as_tensor, codings[:4]), pandas.Series(y, index=[7, 3, 9, 4])]:
         assert risk(torch.from_numpy(scores), target) == expected
-    assert risk(pandas.Series(scores, index=[7, 3, 9, 4]), y) == expected
     assert risk(scores[::-1], y[::-1]) == pytest.approx(expected.item())
     as_function = risk(torch.from_numpy(scores), y, lambda z: torch.sigmoid(-z))
     torch.testing.assert_close(as_function, expected)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("rates", [{}, {"pi": 0.9, "pi_prime": 0.3}])
-@pytest.mark.parametrize("risk", RISKS)
-def test_precision_in_and_out(risk, dtype, rates):
-    scores = torch.randn(50, dtype=dtype, requires_grad=True)
-    target = torch.arange(50) % 2
-    value = risk(scores, target, "logistic", **rates)
-    value.backward()
-    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    assert scores.grad.dtype == dtype
-    exact = risk(scores.detach().double(), target, "logistic", **rates)
-    assert value.item() == pytest.approx(exact.item(), rel=2e-6)
 
 
 @pytest.mark.parametrize("risk", [*RISKS, lambda *args: partial_auc_risk(*args, max_fpr=0.5)])
@@ -128,50 +100,13 @@ def test_derivatives_of_the_auc_risk():
     scores = torch.randn(60, dtype=torch.float64, requires_grad=True)
     target, weight = torch.arange(60) % 3 == 0, torch.rand(60)
     (expected,) = torch.autograd.grad(auc_risk(scores, target, "logistic", weight), scores)
-    first, second = auc_derivatives(scores, target, "logistic", weight)
-    torch.testing.assert_close(first, expected)
-    for i in (0, 1, 2):
-        shift = 1e-4 * (torch.arange(60) == i)
-        ahead, behind = (
-            auc_derivatives(scores.detach() + way * shift, target, "logistic", weight)[0] for way in (1, -1)
-        )
-        assert second[i].item() == pytest.approx((ahead[i] - behind[i]).item() / 2e-4, rel=1e-5)
+    torch.testing.assert_close(auc_derivatives(scores, target, "logistic", weight)[0], expected)
+    hessian = torch.autograd.functional.hessian(
+        lambda s: ((s[target][:, None] - s[~target] - 1) ** 2).mean(), scores.detach()
+    )
+    torch.testing.assert_close(auc_derivatives(scores, target, "squared")[1], hessian.diagonal())
     with pytest.warns(MissingClassWarning, match="derivatives"):
         assert not any(part.any() for part in auc_derivatives(torch.randn(3), [1, 1, 1]))
-
-
-# The partial AUC.
-
-
-def top_of(scores, weight, share):
-    """Weights of the top scores, each with what is left of the share; equal scores divide it."""
-    left, kept = share * weight.sum(), torch.zeros_like(weight)
-    for value in scores.unique().flip(0):
-        tied = scores == value
-        mass = weight[tied].sum()
-        kept[tied] = weight[tied] * (min(left / mass, 1.0) if mass > 0 else 0.0)
-        left = max(left - mass, 0.0)
-    return kept
-
-
-@given(
-    st.integers(0, 2**32 - 1), st.floats(0.01, 1), st.floats(0, 0.95), st.sampled_from(["zero_one", "hinge", "sigmoid"])
-)
-def test_the_partial_risk_is_that_of_all_pairs_of_its_part(seed, max_fpr, min_tpr, loss):
-    generator = torch.Generator().manual_seed(seed)
-    n = int(torch.randint(4, 60, (1,), generator=generator))
-    y = torch.rand(n, generator=generator) < 0.4
-    y[:2] = torch.tensor([True, False])
-    scores = ((torch.randn(n, generator=generator, dtype=torch.float64) * 4).round() / 4).requires_grad_()  # with ties
-    weight = torch.randint(0, 3, (n,), generator=generator).double()
-    weight[:2] = 1.0
-    risk = partial_auc_risk(scores, y, loss, weight, max_fpr=max_fpr, min_tpr=min_tpr)
-    w, v = top_of(-scores.detach()[y], weight[y], 1 - min_tpr), top_of(scores.detach()[~y], weight[~y], max_fpr)
-    pairs = w[:, None] * v
-    expected = (pairs * sl.get_loss(loss)(scores[y][:, None] - scores[~y])).sum() / pairs.sum()
-    torch.testing.assert_close(risk, expected)
-    found, wanted = (torch.autograd.grad(of, scores, allow_unused=True)[0] for of in (risk, expected))
-    torch.testing.assert_close(found, torch.zeros_like(found) if wanted is None else wanted, atol=1e-12, rtol=1e-9)
 
 
 def test_the_partial_risk_is_the_area_of_a_part_of_the_curve():
@@ -184,14 +119,6 @@ def test_the_partial_risk_is_the_area_of_a_part_of_the_curve():
         height = np.maximum(np.interp(grid, fpr, tpr) - least, 0)
         risk = partial_auc_risk(torch.from_numpy(scores), y, "zero_one", max_fpr=share, min_tpr=least)
         assert 1 - risk.item() == pytest.approx(height.mean() / (1 - least), abs=1e-4)
-
-
-def test_parts_that_cannot_be():
-    for wrong in ({"max_fpr": 0.0}, {"max_fpr": 1.1}, {"max_fpr": math.nan}, {"min_tpr": 1.0}, {"min_tpr": -0.1}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
-            sl.PartialAUCLoss(**wrong)
-    with pytest.raises(TypeError, match="clean labels cannot be had"):
-        sl.PartialAUCLoss(pi=0.9, pi_prime=0.1)
 
 
 # Shapes, several labels, missing labels, missing classes.
@@ -225,8 +152,6 @@ def test_several_labels_are_one_problem_a_column(module, loss):
     each = module(loss, num_labels=4, average="none", empty="nan")(scores, target, weight)
     torch.testing.assert_close(each[[0, 1, 3]], expected)
     assert each.isnan().tolist() == [False, False, True, False]
-    by_row = module(loss, num_labels=4)(scores, target, weight[:, 0])
-    torch.testing.assert_close(by_row, module(loss, num_labels=4)(scores, target, weight[:, :1].expand(30, 4)))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -287,19 +212,10 @@ def test_a_missing_class(module):
     with pytest.warns(MissingClassWarning):
         two = module()(torch.stack([scores, scores]), [[1, 1, 1], [0, 1, 0]])
     assert two[1] == module()(scores, [0, 1, 0])
-    with pytest.raises(ValueError, match="empty must be one of zero, nan, raise, got 'skip'"):
-        module(empty="skip")
-    with pytest.raises(ValueError, match="average must be one of macro, none, got 'micro'"):
-        module(average="micro")
-    with pytest.raises(ValueError, match="needs validate=True"):
-        module(empty="raise", validate=False)
-
-
-def test_the_warning_shows_once():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("default")
         for _ in range(5):
-            sl.AUCLoss()(torch.randn(3), torch.ones(3))
+            module()(torch.randn(3), torch.ones(3))
     assert len(seen) == 1
 
 
@@ -312,7 +228,6 @@ def test_batches_without_points(module):
     assert module()(torch.zeros(3, 0), torch.zeros(0)).tolist() == [0, 0, 0]
     assert module()(torch.zeros(0, 4), torch.tensor([0, 1, 0, 1])).shape == (0,)
     assert module(num_labels=2)(torch.zeros(0, 2), torch.zeros(0, 2)) == 0
-    assert module()(torch.ones(2), [0, 1], torch.zeros(2)).item() == 0
 
 
 # What users do with a loss: the contract.
@@ -351,6 +266,9 @@ def test_a_loss_is_a_plain_tensor(criterion, kind, device):
 
     value = fresh()
     assert value.shape == (shape[:-1] if kind == "leading" else ())
+    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    exact = criterion(x.detach().double(), target, weight)
+    torch.testing.assert_close(value.double(), exact, rtol=2e-6, atol=1e-7)
     (plain,) = torch.autograd.grad(fresh().sum(), x)
     loss = fresh()
     loss += 3 * x.sum()
@@ -360,8 +278,6 @@ def test_a_loss_is_a_plain_tensor(criterion, kind, device):
     loss.sum().backward()
     torch.testing.assert_close(x.grad, 4 * (plain + 3 * value.numel()))
     assert (value.item() if value.ndim == 0 else value.tolist()) is not None
-    again = fresh()
-    again.zero_()  # logged, and emptied
     twin = pickle.loads(pickle.dumps(copy.deepcopy(criterion)))
     twin.load_state_dict(criterion.state_dict())
     assert not twin.state_dict()
@@ -378,8 +294,8 @@ def test_under_compile(module):
         value, expected = compiled(2 * scores, target), loss(2 * scores, target)
         torch.testing.assert_close(value, expected)
         torch.testing.assert_close(*(torch.autograd.grad(x, scores)[0] for x in (value, expected)))
-    if module is sl.BERLoss:  # values cannot be read: NaN tells that some are wrong
-        assert compiled(scores, target + 1).isnan()
+    if module is sl.BERLoss:
+        assert compiled(scores, target + 1).isnan()  # values cannot be read: NaN tells that some are wrong
     else:
         torch._dynamo.reset()
         with pytest.raises(Exception, match="compile the model and call the loss on its output"):
@@ -397,43 +313,6 @@ def test_under_vmap(risk, name):
     leaf = scores.clone().requires_grad_()
     expected = torch.autograd.grad(risk(leaf, labels, name).sum(), leaf)[0]
     torch.testing.assert_close(gradients, expected, rtol=1e-11, atol=1e-13)
-    weight = torch.ones(4, 10)
-    weight[0, 1] = -1.0  # cannot be read
-    found = torch.vmap(lambda s, w: risk(s, labels[0, 0], name, w))(scores[:, 0], weight)
-    assert found.isnan().tolist() == [True, False, False, False]
-
-
-@pytest.mark.parametrize("module", MODULES)
-@pytest.mark.parametrize("device", DEVICES)
-def test_under_autocast(module, device):
-    model, X = nn.Linear(3, 1).to(device), torch.randn(40, 3, device=device)
-    y = torch.arange(40, device=device) % 2
-    with torch.autocast(device, dtype=torch.bfloat16):
-        scores = model(X)
-        value = module("logistic")(scores, y[:, None])
-    assert (scores.dtype, value.dtype) == (torch.bfloat16, torch.float32)
-    value.backward()
-    assert model.weight.grad.isfinite().all()
-
-
-@pytest.mark.parametrize("module", MODULES)
-@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS])
-def test_trains_with_any_optimizer(module, optimizer):
-    X = torch.randn(200, 3)
-    y = (X[:, 0] + 0.3 * torch.randn(200) > 0).long()
-    model, loss = nn.Linear(3, 1), module("sigmoid")
-    step = optimizer(model.parameters(), lr=0.5)
-
-    def closure():
-        step.zero_grad()
-        value = loss(model(X), y)
-        value.backward()
-        return value
-
-    first = closure().item()
-    for _ in range(30):
-        step.step(closure)
-    assert closure().item() < 0.7 * first
 
 
 def test_trainable_losses():
@@ -451,26 +330,18 @@ def test_trainable_losses():
 BAD = [
     (torch.zeros(()), [1], None, "single number"),
     (torch.zeros(3), [1, 0], None, "target must have shape (3,), got (2,)"),
-    (torch.zeros(3), [[1, 0, 1]], None, "target must have shape (3,), got (1, 3)"),
     (torch.zeros(4, 3), torch.zeros(2, 3), None, "target must have shape (3,) or the scores' shape (4, 3), got (2, 3)"),
     (torch.zeros(3), [0, 1, 2], None, "got the values 0, 1, 2"),
-    (torch.zeros(3), [-1, 0, 1], None, "got the values -1, 0, 1"),
     (torch.zeros(30, 10), torch.arange(30) % 10, None, "got the values 0, 1, 2, 3, 4, ...; for one problem a column"),
     (torch.zeros(2), [0.5, 1.0], None, "got the values 0.5, 1"),
     (torch.zeros(2), ["a", "b"], None, "labels in {0, 1}, {-1, +1} or bool must be numbers, got list"),
-    (torch.zeros(2), np.array(["a", "b"]), None, "must be numbers, got ndarray of dtype <U1"),
     (torch.zeros(2), np.array([2**64 - 1, 1], dtype=np.uint64), None, "labels must be"),
-    (torch.zeros(2, dtype=torch.bool), [0, 1], None, "scores must be real numbers"),
-    ("abc", [0, 1], None, "scores must be"),
     (torch.tensor([0.0, math.nan, math.inf]), [0, 1, 1], None, "got nan at position 1 and 1 more that is not"),
     (torch.tensor([[0.0, -math.inf]]), [0, 1], None, "scores must be finite, got -inf at position (0, 1)"),
     (torch.zeros(2), [0, 1], torch.tensor([1.0, -1.0]), "weight must hold finite numbers >= 0, got -1"),
     (torch.zeros(2), [1, 1], torch.tensor([0.0, -1.0]), "got -1"),  # a missing class hides no mistake
-    (torch.zeros(2), [0, 1], torch.tensor([1.0, math.nan]), "got nan"),
-    (torch.zeros(2), [0, 1], torch.tensor([1.0, math.inf]), "got inf"),
     (torch.zeros(2), [0, 1], torch.ones(3), "weight must have the scores' shape (2,), got (3,)"),
     (torch.zeros(2), [0, 1], torch.ones(2, requires_grad=True), "weight.detach()"),
-    (torch.zeros(2), [0, 1], torch.tensor([True, False]), "weight must be real numbers"),
 ]
 
 
@@ -482,52 +353,37 @@ def test_bad_input(module, scores, target, weight, message):
 
 
 class Reads(TorchDispatchMode):
-    """Count what makes a GPU wait: values that Python reads, and masks whose size it must know."""
+    """Count the values that Python reads, for which a GPU would wait."""
 
     seen = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        waits = function in (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
-        self.seen += waits or (
-            function is torch.ops.aten.index.Tensor and any(i is not None and i.dtype == torch.bool for i in args[1])
-        )
+        self.seen += function is torch.ops.aten._local_scalar_dense.default
         return function(*args, **(kwargs or {}))
 
 
 def test_without_validation_nothing_is_read():
-    scores, weight = torch.randn(100), torch.rand(100)
-    for target in (torch.arange(100) % 2, torch.arange(100) % 2 * 2 - 1, torch.ones(100)):
-        for kwargs in ({}, {"pi": 0.8, "pi_prime": 0.1}, {"ignore_index": -1}):
-            with Reads() as reads:
-                sl.BERLoss(validate=False, **kwargs)(scores, target, weight)
-            assert reads.seen == 0
+    scores, weight, target = torch.randn(100), torch.rand(100), torch.arange(100) % 3 % 2
+    with Reads() as reads:
+        for options in ({}, {"pi": 0.8, "pi_prime": 0.1}, {"ignore_index": -1}):
+            sl.BERLoss(validate=False, **options)(scores, target, weight)
+    assert reads.seen == 0
+    with Reads() as reads:
+        sl.BERLoss()(scores.expand(2, -1), target, weight)
+    assert reads.seen == 1  # all values are checked with one
     for module in MODULES:
-        y = torch.arange(100) % 3 % 2
-        torch.testing.assert_close(module(validate=False)(scores, y, weight), module()(scores, y, weight))
-        assert module(validate=False)(scores * math.nan, y).isnan()
+        torch.testing.assert_close(module(validate=False)(scores, target, weight), module()(scores, target, weight))
+        assert module(validate=False)(scores * math.nan, target).isnan()
         with pytest.raises(ValueError, match="target must have shape"):
             module(validate=False)(scores, torch.ones(3))
-    with Reads() as reads:
-        sl.BERLoss()(scores.expand(2, -1), y, weight)
-    assert reads.seen == 1  # all values are checked with one
 
 
 # Risks of clean labels.
 
-RATES = [(0.8, 0.3), (1.0, 0.4), (0.7, 0.0)]
 
-
-class Lowered(sl.Loss):
+def lowered(name):
     """A loss with 3 subtracted: it takes negative values, so that its estimates are not kept non-negative."""
-
-    def __init__(self, name):
-        vars(self)["loss"] = sl.get_loss(name)
-
-    def value(self, z):
-        return self.loss.value(z) - 3
-
-    def slope(self, z):
-        return self.loss.slope(z)
+    return lambda z: sl.get_loss(name)(z) - 3
 
 
 def clean_parts(risk, scores, target, loss, pi, pi_prime, weight):
@@ -559,12 +415,12 @@ def noisy_points(n=40):
     return rng.normal(size=n) + target, target, rng.integers(1, 4, n) / 2
 
 
-@pytest.mark.parametrize("rates", RATES)
+@pytest.mark.parametrize("rates", [(0.8, 0.3), (1.0, 0.4), (0.7, 0.0)])
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("name", ["sigmoid", "hinge", "squared", "logistic", "unhinged", "exponential"])
 def test_clean_risks_against_the_theorems(risk, name, rates):
     scores, target, weight = noisy_points()
-    for loss, least in ((Lowered(name), -math.inf), (name, -math.inf if name == "unhinged" else 0)):
+    for loss, least in ((lowered(name), -math.inf), (name, -math.inf if name == "unhinged" else 0)):
         parts = clean_parts(risk, scores, target, loss, *rates, weight)
         leaf = torch.from_numpy(scores).requires_grad_()
         found = risk(leaf, target, loss, weight, pi=rates[0], pi_prime=rates[1])
@@ -579,7 +435,7 @@ def test_clean_risks_are_never_negative():
     moved = torch.from_numpy(np.where(target == 1, 3.0, -3.0) + 0.1 * scores).requires_grad_()
     for risk in RISKS:
         value = risk(moved, target, "ramp", pi=0.7, pi_prime=0.4)
-        assert risk(moved, target, Lowered("ramp"), pi=0.7, pi_prime=0.4).item() + 3 < -0.1
+        assert risk(moved, target, lowered("ramp"), pi=0.7, pi_prime=0.4).item() + 3 < -0.1
         assert value.item() == 0
         assert not torch.autograd.grad(value, moved)[0].any()
         assert risk(3 * moved, target, "unhinged", pi=0.7, pi_prime=0.4).item() < -5  # a loss that may be negative
@@ -593,24 +449,26 @@ def test_a_class_of_one_point_has_no_pairs_within():
     assert value == 0
     assert not torch.autograd.grad(value, scores)[0].any()
     assert auc_risk(scores, [1, 0, 0], "logistic", empty="nan", **rates).isnan()
-    # With pi' = 0, positives are not paired with each other; with a point of no weight there is one point again.
-    assert auc_risk(scores, [1, 0, 0], "logistic", pi=0.9, pi_prime=0.0) > 0
-    with pytest.warns(MissingClassWarning, match="lacks a class"):
-        auc_risk(scores, [1, 0, 0], "logistic", torch.tensor([1, 1, 0]), pi=0.9, pi_prime=0.0)
+    assert auc_risk(scores, [1, 0, 0], "logistic", pi=0.9, pi_prime=0.0) > 0  # positives are not paired with each other
     with pytest.warns(MissingClassWarning, match="lacks a class"):
         assert ber_risk(scores, [1, 1, 1], "logistic", **rates) == 0
 
 
-@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-@pytest.mark.parametrize(("rates", "message"), [
-    ({"pi": 0.3, "pi_prime": 0.8}, "pi must exceed pi', got pi = 0.3 and pi' = 0.8"),
-    ({"pi": 0.5, "pi_prime": 0.5}, "pi must exceed pi', got 0.5 for both"),
-    ({"pi": 1.2, "pi_prime": 0.5}, "pi must be between 0 and 1, got 1.2"),
-    ({"pi": 0.8}, "pi and pi_prime go together, got pi=0.8 and pi_prime=None"),
-])  # fmt: skip
-def test_rates_that_cannot_be(module, rates, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        module(**rates)
+def test_parameters_that_cannot_be():
+    for module, parameters, message in (
+        (sl.AUCLoss, {"pi": 0.3, "pi_prime": 0.8}, "pi must exceed pi', got pi = 0.3 and pi' = 0.8"),
+        (sl.AUCLoss, {"pi": 1.2, "pi_prime": 0.5}, "pi must be between 0 and 1, got 1.2"),
+        (sl.BERLoss, {"pi": 0.8}, "pi and pi_prime go together, got pi=0.8 and pi_prime=None"),
+        (sl.PartialAUCLoss, {"max_fpr": 0.0}, "max_fpr must be above 0 and at most 1, got 0.0"),
+        (sl.PartialAUCLoss, {"min_tpr": 1.0}, "min_tpr must be at least 0 and below 1, got 1.0"),
+        (sl.BERLoss, {"empty": "skip"}, "empty must be one of zero, nan, raise, got 'skip'"),
+        (sl.AUCLoss, {"average": "micro"}, "average must be one of macro, none, got 'micro'"),
+        (sl.AUCLoss, {"empty": "raise", "validate": False}, "needs validate=True"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            module(**parameters)
+    with pytest.raises(TypeError, match="clean labels cannot be had"):
+        sl.PartialAUCLoss(pi=0.9, pi_prime=0.1)
 
 
 # Ranks.
@@ -623,7 +481,7 @@ def test_ranks_together_are_one_process(device, tmp_path):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
              for rank in range(world)]  # fmt: skip
     try:
-        outputs = [process.communicate(timeout=200)[0] for process in ranks]
+        outputs = [process.communicate(timeout=400)[0] for process in ranks]
     finally:
         for process in ranks:
             process.kill()
@@ -632,18 +490,16 @@ def test_ranks_together_are_one_process(device, tmp_path):
 
 def batches_of_ranks(case, world, seed):
     """Return (X, labels, weights or None) of every rank."""
-    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
     drawn = []
     for rank, n in enumerate(([6, 0, 7] if case == "a rank is empty" else [5, 9, 1])[:world]):
-        X, y = torch.randn(n, 3, generator=generator).double(), torch.rand(n, 2, generator=generator) < 0.4
+        X, y = torch.randn(n, 3).double(), torch.rand(n, 2) < 0.4
         if n > 1:
             y[0], y[1] = True, False
         if case == "ranks lack a class" and rank < 2:
             y[:] = rank == 0
         weighted = case == "weights" or (case == "weights on one rank" and rank == 1)
-        drawn.append(
-            (X, y.long() if rank % 2 else y, torch.rand(n, generator=generator).double() if weighted else None)
-        )
+        drawn.append((X, y.long() if rank % 2 else y, torch.rand(n).double() if weighted else None))
     return drawn
 
 
@@ -687,12 +543,6 @@ def check_errors(rank, world):
                 loss(*wrong if rank == culprit else right)
     with pytest.raises(ValueError, match="same leading dimensions"):
         loss(torch.zeros(1 + rank, 3), [0, 1, 1])
-    pair = dist.new_group([0, 1])
-    if rank > 1:
-        with pytest.raises(RuntimeError, match=f"rank {rank} is not in the process_group"):
-            sl.AUCLoss(process_group=pair)(*right)
-    else:
-        assert sl.AUCLoss("zero_one", process_group=pair)(torch.tensor([float(rank)]), [rank]) == 0
     with pytest.warns(MissingClassWarning, match="lacks a class"):
         assert sl.AUCLoss(process_group="world")(torch.zeros(rank), torch.ones(rank)) == 0
 
@@ -707,26 +557,8 @@ def main(rank, world, init_file, device):
         check_one_step(rank, world, device, "uneven", module, num_labels=2)
     check_one_step(rank, world, device, "uneven", sl.AUCLoss, pi=0.9, pi_prime=0.2, loss="logistic")
     check_errors(rank, world)
-    own = [row for batch in sl.StratifiedBatchSampler(torch.arange(103) % 7 == 0, 8) for row in batch]
-    rows = [None] * world
-    dist.all_gather_object(rows, own)
-    assert {row for part in rows for row in part} == set(range(103))
     print("fine")
     dist.destroy_process_group()
-
-
-@pytest.mark.gpu
-@needs_cuda
-def test_nccl_with_a_single_rank(tmp_path):
-    scores, target = torch.randn(3, 50, device="cuda", requires_grad=True), torch.arange(50) % 3 == 0
-    dist.init_process_group("nccl", init_method=f"file://{tmp_path / 'init'}", rank=0, world_size=1)
-    try:
-        loss = sl.AUCLoss("barrier_hinge", process_group="world")
-        with pytest.raises(ValueError, match="by NCCL need scores on a CUDA device, got cpu"):
-            loss(scores.cpu(), target)
-        torch.testing.assert_close(loss(scores, target), sl.AUCLoss("barrier_hinge")(scores, target))
-    finally:
-        dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -739,9 +571,6 @@ def test_without_a_process_group(module):
         loss(torch.zeros(2), [0, 1])
     with pytest.raises(ValueError, match="must be 'world'"):
         module(process_group="all")(torch.zeros(2), [0, 1])
-
-
-# Whole epochs.
 
 
 @pytest.mark.parametrize("criterion", [sl.AUCLoss(), sl.BERLoss("hinge"), sl.AUCLoss(num_labels=2, ignore_index=-1)])
@@ -783,20 +612,8 @@ def test_batches_that_are_not_the_same_twice_are_refused():
         sl.whole_epoch(model, (batch for batch in [(X, y)]), sl.AUCLoss())
     with pytest.raises(ValueError, match="were the batches shuffled"):
         sl.whole_epoch(model, DataLoader(TensorDataset(X, y), batch_size=17, shuffle=True), sl.AUCLoss())
-    with pytest.raises(ValueError, match="at least one batch"):
-        sl.whole_epoch(model, [], sl.AUCLoss())
-    with pytest.raises(ValueError, match="all batches or none must have weights"):
-        sl.whole_epoch(model, [(X, y), (X, y, torch.ones(90))], sl.AUCLoss())
     with pytest.raises(ValueError, match="scores must be finite numbers"):
         sl.whole_epoch(lambda X: X[:, 0] / 0, [(X, y)], sl.AUCLoss())
-
-    class Shrinking(list):
-        def __iter__(self):
-            self.pop()
-            return super().__iter__()
-
-    with pytest.raises(ValueError, match="must have the 2 batches of the first, got another number"):
-        sl.whole_epoch(model, Shrinking([(X, y)] * 3), sl.AUCLoss())
 
 
 # Batches with both classes.
@@ -872,20 +689,17 @@ def test_epochs_differ_and_are_reproducible():
     assert [rows.long().tolist() for rows, _ in loader] == first
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"labels": [1, 1, 1]}, "labels must hold both classes, got 3 positive and 0 negative labels"),
-    ({"labels": [[0, 1]]}, "labels must have shape (n,), got (1, 2)"),
-    ({"labels": [0, 1, 2]}, "got the values 0, 1, 2"),
-    ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
-    ({"positive_share": 1.0}, "positive_share must be a number between 0 and 1, got 1.0"),
-    ({"min_positives": 2}, "min_positives must be below batch_size = 2, got 2"),
-    ({"min_positives": 3, "batch_size": 5}, "min_positives must be at most 2, the number of positives, got 3"),
-    ({"rank": 1}, "give both num_replicas and rank or neither, got None and 1"),
-    ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas, got rank 2 of 2"),
-])  # fmt: skip
-def test_batches_that_cannot_be(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        sl.StratifiedBatchSampler(**{"labels": [0, 1, 1], "batch_size": 2, **arguments})
+def test_batches_that_cannot_be():
+    for arguments, message in (
+        ({"labels": [1, 1, 1]}, "labels must hold both classes, got 3 positive and 0 negative labels"),
+        ({"labels": [0, 1, 2]}, "got the values 0, 1, 2"),
+        ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
+        ({"positive_share": 1.0}, "positive_share must be a number between 0 and 1, got 1.0"),
+        ({"min_positives": 3, "batch_size": 5}, "min_positives must be at most 2, the number of positives, got 3"),
+        ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas, got rank 2 of 2"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            sl.StratifiedBatchSampler(**{"labels": [0, 1, 1], "batch_size": 2, **arguments})
 
 
 if __name__ == "__main__":

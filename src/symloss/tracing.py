@@ -18,22 +18,13 @@ _OUTSIDE = (
 
 
 def eager(function: F) -> F:
-    """Return a function that breaks the graph of ``torch.compile`` and runs untraced; its type stays the same.
-
-    Examples
-    --------
-    >>> @eager
-    ... def twice(x: float) -> float:
-    ...     return 2 * x
-    >>> twice(2.0)
-    4.0
-    """
+    """Return a function that breaks the graph of ``torch.compile`` and runs untraced; its type stays the same."""
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
-            # fullgraph=True shows the message. Imported only here: the compiler takes longer to import than torch.
-            torch._dynamo.graph_break(msg=_OUTSIDE)
+            torch._dynamo.graph_break(msg=_OUTSIDE)  # fullgraph=True shows the message
+            # Not disabled earlier: that imports the compiler, which takes longer than importing torch.
             return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-untyped-call]
         return function(*args, **kwargs)
 
@@ -41,13 +32,7 @@ def eager(function: F) -> F:
 
 
 def concrete(condition: Tensor) -> bool | None:
-    """Return whether a condition is true, or None where it cannot be read: under ``torch.compile`` and ``vmap``.
-
-    Examples
-    --------
-    >>> concrete(torch.tensor(True))
-    True
-    """
+    """Return whether a condition is true, or None where it cannot be read: under ``torch.compile`` and ``vmap``."""
     if torch.compiler.is_compiling():
         return None
     try:
@@ -59,27 +44,10 @@ def concrete(condition: Tensor) -> bool | None:
 
 
 def readable(values: Tensor) -> bool:
-    """Return whether values can be read: not under ``torch.compile`` and ``vmap``. A GPU is not waited for.
-
-    Examples
-    --------
-    >>> readable(torch.zeros(1))
-    True
-    """
+    """Return whether values can be read: not under ``torch.compile`` and ``vmap``. A GPU is not waited for."""
     return concrete(values.new_zeros((), device="cpu") == 0) is not None
 
 
 def remember_signature(function: type[torch.autograd.Function]) -> None:
-    """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow.
-
-    Examples
-    --------
-    >>> class Twice(torch.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(x):
-    ...         return 2 * x
-    >>> remember_signature(Twice)
-    >>> Twice.forward.__signature__
-    <Signature (x)>
-    """
+    """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow."""
     function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]

@@ -14,8 +14,10 @@ from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scorers import clean_auc_score, clean_balanced_accuracy_score
 from symloss.metrics.scores import auc, balanced_accuracy
 from symloss.metrics.sensitivity import clean_auc_bounds
+from symloss.metrics.streaming import AUC
 
 __all__ = [
+    "AUC",
     "CleanROC",
     "CleanRates",
     "Estimate",

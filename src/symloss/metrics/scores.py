@@ -10,27 +10,36 @@ from numpy.typing import NDArray
 
 from symloss.losses import ZeroOne
 from symloss.metrics.samples import Sample, two_samples
+from symloss.metrics.streaming import auc_of_problems
 from symloss.pairwise import risk_of_pairs
 
 Array = NDArray[np.float64]
 
 
-def auc(scores: Any, target: Any, weight: Any = None) -> float:
+def auc(scores: Any, target: Any, weight: Any = None) -> Any:
     """Return the area under the ROC curve: the share of pairs ranked correctly, ties counted as one half.
 
     Parameters
     ----------
-    scores : array or tensor of n scores
-    target : array, list or tensor of n labels
+    scores : array or tensor of n scores, or of shape (..., n)
+        Leading dimensions are independent problems.
+    target : array, list or tensor of n labels, or of the scores' shape
         Any two values, of which the larger one is positive.
     weight : array or tensor, optional
         Non-negative weights; weight k counts as k repetitions.
+
+    Returns
+    -------
+    float, or array of shape (...)
+        NaN for a problem of several that lacks a class.
 
     Examples
     --------
     >>> auc([0.1, 0.4, 0.4, 0.8], [0, 0, 1, 1])
     0.875
     """
+    if np.ndim(scores) > 1:
+        return auc_of_problems(scores, target, weight)
     pos, neg = two_samples(scores, target, weight)
     # Only the order counts: infinite scores become the largest number, and tie with each other.
     largest = np.finfo(np.float64).max / 4  # so that their differences are finite

@@ -287,8 +287,14 @@ def _mean_loss(loss: Loss, margins: Tensor, share: Tensor) -> Tensor:
 
 def _ber(problem: Problem, loss: Loss) -> Tensor:
     scores, positive, weight, _ = problem
-    share = _shares(weight, positive) + _shares(weight, ~positive)
-    return (0.5 * _mean_loss(loss, torch.where(positive, scores, -scores), share)).to(scores.dtype)
+    margins = torch.where(positive, scores, -scores)
+    if weight is not None:
+        return (0.5 * _mean_loss(loss, margins, _shares(weight, positive) + _shares(weight, ~positive))).to(
+            scores.dtype
+        )
+    count = positive.sum(-1, keepdim=True)
+    share = torch.where(positive, 0.5 / _exact(count), 0.5 / _exact(scores.shape[-1] - count))
+    return (share * loss(margins if isinstance(loss, CallableLoss) else _exact(margins))).sum(-1).to(scores.dtype)
 
 
 def _clean_ber(problem: Problem, loss: Loss, rates: Unmixing) -> Tensor:

@@ -73,8 +73,8 @@ def check_problem(
     [[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 1]]
     """
     scores, labels = as_real(scores, "scores"), as_tensor(target, LABELS)
-    if weight is None and validate and num_labels is None and ignore_index is None:
-        quick = _quickly(scores, labels)
+    if weight is None and validate and num_labels is None and ignore_index is None and scores.shape == labels.shape:
+        quick = _quickly(*((scores, labels) if scores.ndim < 2 else (scores.squeeze(-1), labels.squeeze(-1))))
         if quick is not None:
             return quick
     if scores.ndim == 0:
@@ -88,7 +88,7 @@ def check_problem(
 
 def _quickly(scores: Tensor, labels: Tensor) -> Problem | None:
     """Return a problem (n,) on a CPU that has both classes and no faults; NumPy takes a fraction of the time."""
-    if scores.ndim != 1 or scores.shape != labels.shape or not scores.is_cpu or torch.compiler.is_compiling():
+    if scores.ndim != 1 or not scores.is_cpu or torch.compiler.is_compiling():
         return None
     try:
         values, numbers = labels.numpy(), scores.detach().numpy()
