@@ -102,17 +102,20 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             return validate_data(self, X, *y, reset=reset, **self._check_params(X))
         except ValueError as error:
-            if issparse(X) and str(error).startswith("Input X contains NaN"):
-                hint = "a dense array may have missing values, NaN, and a sparse matrix must have none"
-                raise ValueError(f"X is sparse and contains NaN: {hint}") from error
-            if not str(error).startswith("could not convert string to float"):
+            hint = self._hint(X, str(error))
+            if hint is None:
                 raise
-            hint = (
-                "all columns held numbers in the fit"
-                if library_of(X)
-                else "to have texts encoded, pass them as columns of a pandas or polars DataFrame"
-            )
             raise ValueError(f"{error}: {hint}") from error
+
+    def _hint(self, X: Any, error: str) -> str | None:
+        """Return what to do about features that cannot be taken."""
+        if error.startswith("could not convert string to float"):
+            if library_of(X):
+                return "all columns held numbers in the fit"
+            return "to have texts encoded, pass them as columns of a pandas or polars DataFrame"
+        if issparse(X) and error.startswith("Input X contains NaN"):
+            return "X is sparse; a dense array may have missing values, NaN, and a sparse matrix must have none"
+        return None
 
     def _encoded(self, X: Any, encoding: Encoding) -> Array:
         """Return the features of a data frame, which must have the columns of the fit, in any order."""
@@ -158,7 +161,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = _weights(sample_weight, X)
         labels, y = np.unique(y, return_inverse=True)
         positive = y == 1
         if len(labels) < 2 or not weight[positive].sum() > 0 or not weight[~positive].sum() > 0:
@@ -175,12 +178,22 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _weights(sample_weight: Any, X: Any) -> Array:
+    """Return the weights of rows; those whose mean is below 1, where they are not 0, are scaled to a mean of 1.
+
+    So weights that sum to 1, or fractions, count points, as whole numbers do, of which k is k repetitions.
+    """
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    mean = weight[weight > 0].mean() if weight.any() else 1.0
+    return np.asarray(weight / mean if mean < 1 else weight)
+
+
 def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:
     """Return how a data frame is encoded, by its rows of weight above 0; None if X holds only numbers."""
     if library_of(X) is None or has_only_numbers(X):
         return None
     column_names(X)  # raises if a name is no text, or if two columns have the same name
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = _weights(sample_weight, X)
     used = X if (weight > 0).all() else _safe_indexing(X, np.flatnonzero(weight > 0))
     # An identifier is told by its number of rows, and a row of weight k counts as k rows.
     return Encoding.fit(used, options=False, rows=float(weight.sum()))

@@ -16,14 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.credibility import LANDMARKS, Credibility, credibility, credible
-from symloss.estimators.docstrings import FITTED_MODEL, FOLDS_AND_SEED, MODEL_AND_TRAINING, fill_docstring
 from symloss.estimators.family import PenalizedRisk, Scorer
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
-from symloss.estimators.folds import Folds, out_of_fold, split
+from symloss.estimators.folds import Folds, merge, out_of_fold, split
 from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.repetitions import merge_with_folds
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
 
@@ -40,15 +37,12 @@ class _Classifier(BinaryClassifier):
         loss: LossLike = "unhinged",
         model: str | nn.Module | Callable[[int], nn.Module] = "linear",
         *,
-        prune: float = 0.0,
         alpha: float = 0.01,
         gamma: float = 1.0,
         n_landmarks: int = 300,
         n_estimators: int = 200,
         min_samples_leaf: int = 20,
         splits: str = "random",
-        max_leaf_nodes: int = 6,
-        n_cells: int = 256,
         hidden_units: int = 200,
         n_seeds: int = 5,
         epochs: int = 30,
@@ -66,15 +60,12 @@ class _Classifier(BinaryClassifier):
     ) -> None:
         self.loss = loss
         self.model = model
-        self.prune = prune
         self.alpha = alpha
         self.gamma = gamma
         self.n_landmarks = n_landmarks
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
         self.splits = splits
-        self.max_leaf_nodes = max_leaf_nodes
-        self.n_cells = n_cells
         self.hidden_units = hidden_units
         self.n_seeds = n_seeds
         self.epochs = epochs
@@ -91,10 +82,11 @@ class _Classifier(BinaryClassifier):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels of any two values, which may be corrupted; weight k counts as k repetitions.
+        """Fit to labels of any two values, which may be corrupted.
 
         X is an array, a sparse matrix (linear models and trees), or a pandas or polars DataFrame, whose columns may
-        hold text, categories and dates. Values may be missing, except in a sparse matrix.
+        hold text, categories and dates. Values may be missing, except in a sparse matrix. Weight k counts as k
+        repetitions; weights with a mean below 1, such as those that sum to 1, are scaled to a mean of 1.
         """
         self._check_parameters()
         self._forget()
@@ -103,12 +95,10 @@ class _Classifier(BinaryClassifier):
             raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
         data = self._training(X, y, sample_weight, reset=start is None)
         folds = split(self.cv, *data, self._seed()) if self._needs_folds() else []
-        merged, folds = merge_with_folds(data, folds)
-        return self._fit_points(TrainingData(*merged[:3]), folds, start)
+        merged = merge(data, folds)
+        return self._fit_points(merged.data, merged.folds, start)
 
-    def _fit_points(
-        self, data: TrainingData, folds: Folds, start: Scorer | None = None, known: Credibility | None = None
-    ) -> Self:
+    def _fit_points(self, data: TrainingData, folds: Folds, start: Scorer | None = None) -> Self:
         """Fit to points that have been checked and merged; the CV forms fit their candidates so.
 
         Parameters
@@ -119,16 +109,12 @@ class _Classifier(BinaryClassifier):
             The folds of these points that the threshold is chosen on, if one is.
         start : Scorer, optional
             The model that a warm start continues from.
-        known : Credibility, optional
-            How credible the labels are, if this is known already.
         """
         seed = self._seed()
         used = data.used()
-        if known is None and self.prune > 0:
-            known = credibility(used, seed)
         kept = None if start is None else self._imputation()
         imputation = kept or self._fit_imputation(used, with_indicators=start is None)
-        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start, known)
+        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
@@ -160,25 +146,14 @@ class _Classifier(BinaryClassifier):
             for name, check in family.parameters.items():
                 if check is not None:
                     check(name, getattr(self, name))
-        prune: Any = self.prune
-        if not isinstance(prune, Real) or not 0 <= float(prune) < 1:
-            raise ValueError(f"prune must be at least 0 and below 1, got {self.prune!r}")
         if self._loss().name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
         check_objective = family_of(self.model).check_objective
         if check_objective is not None:
             check_objective(self._objective())
 
-    def _fit_scorer(
-        self, data: TrainingData, seed: int, start: Scorer | None = None, known: Credibility | None = None
-    ) -> Scorer:
+    def _fit_scorer(self, data: TrainingData, seed: int, start: Scorer | None = None) -> Scorer:
         family = family_of(self.model)
-        if known is not None:
-            if start is None and isinstance(self.model, str) and self.n_landmarks == LANDMARKS.get(self.model):
-                start = known.processes.get(self.model)  # its length need not be found again
-                if start is not None and self.prune == 0:
-                    return start  # it was fitted to these points
-            data = credible(data, known.scores, self.prune)
         parameters = {name: getattr(self, name) for name in family.parameters}
         return family.fit(data, self._objective(), seed, start, **parameters)
 
@@ -195,9 +170,8 @@ class _Classifier(BinaryClassifier):
 
         def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
             training = data.rows(rows)
-            known = credibility(training, seed) if self.prune > 0 else None
             imputation = self._fit_imputation(training) if any_missing else None
-            scorer = self._fit_scorer(_complete(training, imputation), seed, None, known)
+            scorer = self._fit_scorer(_complete(training, imputation), seed)
             return scorer.scores(points if imputation is None else imputation.transform(points))
 
         scores = out_of_fold(scores_of, data.X, folds)
@@ -215,7 +189,7 @@ class _Classifier(BinaryClassifier):
         if imputation is None and not family_of(self.model).takes_missing and has_missing(X):
             raise ValueError(
                 "X has missing values, and the medians to replace them are not known: the model was fitted to a sparse "
-                "matrix, or saved by a version of symloss without them; fit it to an array, or fill the values in"
+                "matrix; fit it to an array, or fill the values in"
             )
         return self.scorer_.scores(X if imputation is None else imputation.transform(X))
 
@@ -239,12 +213,11 @@ def _complete(data: TrainingData, imputation: Imputation | None) -> TrainingData
 
 
 def _recovers_eta(classifier: _Classifier) -> bool:
-    """Return whether scores tell the probabilities of labels; without the least credible labels they would not."""
+    """Return whether scores tell the probabilities of labels."""
     properties = classifier._loss().properties
-    return properties is not None and properties.minimizer.recovers_eta and classifier.prune == 0
+    return properties is not None and properties.minimizer.recovers_eta
 
 
-@fill_docstring(model_and_training=MODEL_AND_TRAINING, folds_and_seed=FOLDS_AND_SEED, fitted_model=FITTED_MODEL)
 class BERClassifier(_Classifier):
     """A classifier that minimizes the balanced error; with a symmetric loss, corrupted labels suffice (corollary 4).
 
@@ -252,16 +225,92 @@ class BERClassifier(_Classifier):
     ----------
     loss : str, Loss or callable, default="unhinged"
         The loss of the margins. If it is symmetric, corrupted labels have the same minimizer as clean ones.
-    {model_and_training}
+    model : str, nn.Module or callable, default="linear"
+        The family of models that the scores come from.
+
+        - ``"linear"``: linear scores of standardized features.
+        - ``"kernel"``: sums of Gaussian kernels around points of the data.
+        - ``"gaussian_process"``: the mean of a Gaussian process, whose loss is ``"squared"``.
+        - ``"trees"``: randomized trees with large leaves, which take missing values. Their loss is ``"unhinged"``, or
+          ``"squared"``, which gives the same scores and recovers eta.
+        - ``"mlp"``: the average of several perceptrons with one hidden layer.
+        - nn.Module or callable: a network of your own with one score per point, or a function that makes one from the
+          number of features.
+    alpha : float, default=0.01
+        The L2 penalty of linear and kernel models, and the weight decay of networks.
+    gamma : float, default=1.0
+        How narrow the kernels of ``model="kernel"`` are. A kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the
+        mean squared distance of two standardized points.
+    n_landmarks : int, default=300
+        How many points of the data have a kernel around them, with kernels and Gaussian processes (Nyström's method).
+    n_estimators : int, default=200
+        The number of trees.
+    min_samples_leaf : int, default=20
+        The fewest points in a leaf of a tree. The noisier the labels, the larger it should be. With fewer than twice as
+        many points, all scores are the same.
+    splits : {"random", "best"}, default="random"
+        How a node of a tree is split: by the best of one random split for each feature that it looks at (extremely
+        randomized trees), or by the best of all splits (a random forest, whose trees are grown on bootstrap samples).
+    hidden_units : int, default=200
+        The number of hidden units of a perceptron.
+    n_seeds : int, default=5
+        How many perceptrons are trained, or how many networks if ``model`` is a callable.
+    epochs : int, default=30
+        How many times the training of networks goes through the data.
+    batch_size : int, default=500
+        How many points a batch has when networks are trained.
+    learning_rate : float, default=0.001
+        The learning rate of AMSGrad, which trains networks.
+    early_stopping : bool, default=False
+        Whether to hold out a part of the data, to stop the training of networks when the AUC on that part does not grow
+        any more, and to return to the epoch where it was largest. Its labels may be corrupted like all others.
+    validation_fraction : float, default=0.1
+        The share of the data that early stopping holds out.
+    patience : int, default=10
+        After how many epochs without a larger AUC early stopping ends the training.
+    device : str, default="cpu"
+        The torch device that networks are trained on. Other models use the CPU.
     threshold : "auto" or float, default="auto"
         Points with a larger score are predicted positive. ``"auto"`` chooses it by balanced accuracy on the labels
-        given, from out-of-fold scores; with trees, cells, and losses that recover eta, it is 0, which is best there.
+        given, from out-of-fold scores; with trees, and losses that recover eta, it is 0, which is best there.
         A number makes the fit faster, because no folds are fitted.
-    {folds_and_seed}
+    cv : int, splitter or iterable, default=5
+        The folds that the threshold is chosen on. With a number, equal rows are in the same fold, unless they are more
+        than 5% of all.
+    warm_start : bool, default=False
+        Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights, and
+        keep its medians and indicators; the latter two also keep its landmarks, and its means and deviations of the
+        features. A forest gets the trees that it lacks. Models that the threshold is chosen with are fitted anew.
+    random_state : int or numpy RandomState, default=None
+        The seed of everything random.
+    n_jobs : int, default=None
+        How many threads grow trees. It has no effect on other models.
 
     Attributes
     ----------
-    {fitted_model}
+    classes_ : array of two labels
+        The two labels; the second one is the positive one.
+    threshold_ : float
+        The threshold, which ``decision_function`` subtracts from the scores of the model.
+    class_prior_ : array of two floats
+        The shares of the two labels in the training data, as they were given.
+    scorer_ : object
+        The fitted model; its method ``scores(X)`` returns the scores before the threshold is subtracted, for features
+        in which missing values are replaced.
+    medians_ : array of floats
+        The weighted medians of the features, which replace missing values. Trees have none, because they take missing
+        values themselves, and neither has a model that was fitted to a sparse matrix.
+    indicators_ : array of int
+        The features that had missing values in the fit, in the order of X. For each of them, a feature is appended that
+        is 1 where the value is missing and 0 elsewhere. A module of your own, whose inputs are fixed, gets none.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : array of str
+        The names of the features, if X was a data frame.
+    encoding_ : Encoding
+        How the columns of a data frame become features, if not all of them hold numbers: ``encoding_.features`` are the
+        names of the features, ``encoding_.transform(X).values`` are their values, and ``encoding_.decisions`` says what
+        was done with each column.
 
     Notes
     -----
@@ -297,25 +346,12 @@ class BERClassifier(_Classifier):
         return np.asarray(joint / joint.sum(1, keepdims=True))
 
 
-@fill_docstring(model_and_training=MODEL_AND_TRAINING, folds_and_seed=FOLDS_AND_SEED, fitted_model=FITTED_MODEL)
 class AUCClassifier(_Classifier):
     """A ranker that maximizes the AUC; with a symmetric loss, corrupted labels suffice (corollary 2).
 
-    Parameters
-    ----------
-    loss : str, Loss or callable, default="unhinged"
-        The loss of score differences, over all pairs of a positive and a negative point. If it is symmetric, corrupted
-        labels have the same minimizer as clean ones.
-    {model_and_training}
-    threshold : "auto" or float, default="auto"
-        Points with a larger score are predicted positive. The AUC does not depend on it, but ``predict`` does.
-        ``"auto"`` chooses it by balanced accuracy on the labels given, from out-of-fold scores; with trees, cells and
-        boosting it is 0, which is best there. A number makes the fit faster, because no folds are fitted.
-    {folds_and_seed}
-
-    Attributes
-    ----------
-    {fitted_model}
+    Parameters and attributes are those of ``BERClassifier``, but for the loss: here it is the loss of score
+    differences, over all pairs of a positive and a negative point. If it is symmetric, corrupted labels have the same
+    minimizer as clean ones. The AUC does not depend on the threshold, but ``predict`` does. There are no probabilities.
 
     Examples
     --------

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.candidates import fit_together, raw_scores
+from symloss.estimators.base import TrainingData
+from symloss.estimators.candidates import fit, raw_scores
 from symloss.estimators.judging import Score
 
 Array = NDArray[np.float64]
@@ -58,7 +59,8 @@ def falls_of_fold(
     -------
     array of shape (columns, n_repeats)
     """
-    members = fit_together(estimators, X[train], positive[train], weight[train])
+    data = TrainingData(X[train], positive[train], weight[train])
+    members = [fit(estimator, data) for estimator in estimators]
 
     def score_of(points: Array) -> float:
         averaged = sum(

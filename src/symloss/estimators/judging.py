@@ -1,38 +1,67 @@
-"""The two scores by which candidates are judged on corrupted labels: the AUC and the balanced accuracy.
+"""How candidates are judged on corrupted labels, and how much each counts in an average.
 
-Both are increasing affine functions of their values on clean labels (corollaries 2 and 4 with the zero-one loss). So
-the candidate that is best on corrupted labels is, up to chance, also best on clean ones.
+AUC and balanced accuracy on corrupted labels are increasing affine functions of their values on clean labels
+(corollaries 2 and 4 with the zero-one loss). So the candidate that is best on corrupted labels is, up to chance, also
+best on clean ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
-from symloss.estimators.standard_errors import auc_contributions, balanced_accuracy_contributions
-from symloss.estimators.threshold import choose_threshold
+from symloss.estimators.standardization import Standardization
 from symloss.metrics import Estimate, auc, balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
+from symloss.metrics.scores import share_below
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 Score = Callable[[Array, Labels, Array], float]
-Contributions = Callable[[Array, Labels, Array], Array]
+_LEAST_WEIGHT = 0.03  # as a share of the largest weight
+
+
+def auc_contributions(scores: Array, positive: Labels, weight: Array) -> Array:
+    """Return what each point contributes to the AUC: the share of the other class that it is ranked correctly against.
+
+    A tie counts one half. The AUC is the mean of the contributions over either class, and to first order its error is
+    that of the sum of both means (DeLong et al. 1988).
+
+    Examples
+    --------
+    >>> auc_contributions(np.array([2.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]), np.ones(4))
+    array([1.  , 0.75, 0.75, 1.  ])
+    """
+    contributions = np.empty(len(scores))
+    contributions[positive] = share_below(scores[positive], scores[~positive], weight[~positive])
+    contributions[~positive] = 1 - share_below(scores[~positive], scores[positive], weight[positive])
+    return contributions
+
+
+def balanced_accuracy_contributions(scores: Array, positive: Labels, weight: Array) -> Array:  # noqa: ARG001
+    """Return what each point contributes to the balanced accuracy at threshold 0, the sum of their means by class.
+
+    Examples
+    --------
+    >>> balanced_accuracy_contributions(np.array([2.0, -1.0, 0.0]), np.array([True, True, False]), np.ones(3))
+    array([0.5 , 0.  , 0.25])
+    """
+    return np.asarray((1 + np.where(positive, 1, -1) * np.sign(scores)) / 4)
 
 
 class Judge(NamedTuple):
-    """A score of scores, and what the search needs to know about it.
+    """A score, and what the search needs to know about it.
 
     Parameters
     ----------
     score : callable
         ``score(scores, positive, weight)``.
     weighed_by : tuple of (score, contributions)
-        The scores whose sum decides on the weights of an average, each with the function of ``standard_errors`` that
-        tells what each point contributes to it.
+        The scores whose sum decides on the weights of an average, each with what each point contributes to it.
     estimate_clean : callable
         ``estimate_clean(pos, neg, pi, pi_prime)``: the score on clean labels, with an interval, from two samples.
     has_threshold : bool
@@ -45,20 +74,103 @@ class Judge(NamedTuple):
     """
 
     score: Score
-    weighed_by: tuple[tuple[Score, Contributions], ...]
+    weighed_by: tuple[tuple[Score, Callable[[Array, Labels, Array], Array]], ...]
     estimate_clean: Callable[..., Estimate]
     has_threshold: bool
 
-    def centered(self, scores: Array, positive: Labels, weight: Array) -> Array:
-        """Return scores less the threshold that is chosen for them, if the score depends on one; NaN stays NaN."""
-        held_out = ~np.isnan(scores)
-        if not self.has_threshold or not held_out.any():
-            return scores
-        return np.asarray(scores - choose_threshold(scores[held_out], positive[held_out], weight[held_out]))
-
 
 _AUC = (auc, auc_contributions)
-_BALANCED_ACCURACY = (balanced_accuracy, balanced_accuracy_contributions)
 AUC = Judge(auc, (_AUC,), clean_auc_of, has_threshold=False)
 # The AUC has a smaller standard error than the balanced accuracy: it helps to tell good candidates from lucky ones.
-BALANCED_ACCURACY = Judge(balanced_accuracy, (_BALANCED_ACCURACY, _AUC), clean_balanced_accuracy_of, has_threshold=True)
+BALANCED_ACCURACY = Judge(
+    balanced_accuracy,
+    ((balanced_accuracy, balanced_accuracy_contributions), _AUC),
+    clean_balanced_accuracy_of,
+    has_threshold=True,
+)
+
+
+def standard_errors_of_differences(own: Array, others: Array, positive: Labels, weight: Array) -> Array:
+    """Return the standard errors of the differences between a score and others, from what points contribute to each.
+
+    Two candidates err on much the same points, so the difference of their scores has a far smaller standard error than
+    each score alone. Weight k counts as k repetitions.
+
+    Examples
+    --------
+    >>> positive = np.arange(200) % 2 == 0
+    >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
+    >>> standard_errors_of_differences(truth, guesses[None], positive, np.ones(200)).round(4)
+    array([0.0354])
+    """
+    variance = np.zeros(len(others))
+    for of_class in (positive, ~positive):
+        total = weight[of_class].sum()
+        share = weight[of_class] / total
+        difference = others[:, of_class] - own[of_class]
+        variance += (difference - (difference @ share)[:, None]) ** 2 @ share / total
+    return np.sqrt(variance)
+
+
+def weights_of_average(
+    means: Array, contributions: Array, positive: Labels, weight: Array, temperature: float
+) -> Array:
+    """Return weights exp(-(d / temperature)^2 / 2), d being the standard errors to the best candidate.
+
+    Weights below 3% of the largest become 0. The weights sum to 1.
+
+    Parameters
+    ----------
+    means : array of k scores
+        The mean score of each candidate over the folds.
+    contributions : array of shape (k, n)
+        What each of n points contributes to the score of each candidate.
+    positive, weight : arrays of n
+        The labels and the weights of these points.
+    temperature : float
+        0 gives the best candidate all the weight.
+
+    Examples
+    --------
+    >>> positive = np.arange(200) % 2 == 0
+    >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
+    >>> labels = positive, np.ones(200)
+    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), *labels, temperature=1.0)
+    array([0., 1.])
+    """
+    best = int(np.argmax(means))
+    if temperature == 0:
+        return (np.arange(len(means)) == best).astype(float)
+    gap = means[best] - means
+    error = standard_errors_of_differences(contributions[best], contributions, positive, weight)
+    behind = np.divide(gap, error, out=np.where(gap > 0, np.inf, 0.0), where=error > 0)
+    return _without_small(np.exp(-0.5 * (behind / temperature) ** 2))
+
+
+def weights_by_least_squares(scores: Sequence[Array] | Array, positive: Labels, weight: Array) -> Array:
+    """Return the weights, none below 0, of the average of scores that is nearest to labels of +1 and -1.
+
+    Both classes count the same. With many points such weights are known well, and candidates that err on different
+    points are averaged even if one of them is clearly better. The scores are standardized, and constant ones get no
+    weight. Weights below 3% of the largest become 0. The weights sum to 1, or are all 0 if no score helps.
+
+    Examples
+    --------
+    >>> positive = np.arange(400) % 2 == 0
+    >>> hits = np.where(np.arange(400) % 8 < 6, positive, ~positive)
+    >>> others = np.where(np.arange(400) % 16 < 8, positive, ~positive)
+    >>> weights_by_least_squares(np.array([hits, others, ~hits]), positive, np.ones(400)).round(2)
+    array([1., 0., 0.])
+    """
+    points = np.array(scores, np.float64).T
+    balanced = np.sqrt(weight * np.where(positive, 1 / weight[positive].sum(), 1 / weight[~positive].sum()))
+    standardized = Standardization.fit(points, weight).transform(points)
+    # The triangle of a QR decomposition has the same least squares as all rows.
+    rows = balanced[:, None] * np.column_stack([standardized, np.where(positive, 1.0, -1.0)])
+    triangle = np.asarray(np.linalg.qr(rows, mode="r"))
+    return _without_small(nnls(triangle[:, :-1], triangle[:, -1])[0])
+
+
+def _without_small(weights: Array) -> Array:
+    weights = np.where(weights < _LEAST_WEIGHT * weights.max(), 0.0, weights)
+    return np.asarray(weights / weights.sum() if weights.any() else weights)

@@ -1,33 +1,28 @@
-"""Score candidates on folds of the corrupted labels: on all points, or on a part first and the best ones on all."""
+"""Score candidates on folds of the corrupted labels: on all points, or by successive halving on ever larger parts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators.base import TrainingData
-from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, groups, score_together
+from symloss.estimators.candidates import Candidates, Scored, fit_and_score
 from symloss.estimators.folds import Folds, check_test_folds
-from symloss.estimators.judging import Judge
-from symloss.estimators.weighting import weights_by_least_squares, weights_of_average
+from symloss.estimators.judging import Judge, weights_by_least_squares, weights_of_average
+from symloss.estimators.pool import FEW
+from symloss.estimators.threshold import choose_threshold
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_PARTS = (3000, 24_000)  # if there are more than twice as many points, candidates are scored on such a part first
-_KEPT = ((50_000, 8),)  # up to so many points, at most so many of the best candidates are scored
-_KEPT_OF_MORE = 3
-_OF_A_FAMILY = 2  # with learning curves, first so many of a family go on
-_SHARE_OF_GROWTH = 0.5  # learning curves flatten: what is left of the growth of a score by the next part
-_GROWTH_OF_TIME = 0.85  # n times as many points are expected to take n to this power times as long: the pool's do
-_KEPT_TIME = 0.75  # at most this share of a time limit is kept for all points while parts are scored
+_GROWTH = 8  # the better half of the candidates goes on to a part that is so many times as large
+_SMALLEST = 3_000  # points of a part, at least
 # Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.
 _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
-_SHARE_OF_FIT = 1.25  # a fit to all points takes so many times as long as that of one fold
 
 
 class Clock:
@@ -42,29 +37,26 @@ class Clock:
     def __init__(self, limit: float | None) -> None:
         self.limit, self.start = limit, time.monotonic()
 
-    def has_room_for(self, seconds: float) -> bool:
-        """Return whether work of so many more seconds would end before the limit."""
-        return self.limit is None or time.monotonic() - self.start + seconds <= self.limit
+    def has_room_for(self, seconds: float, share: float = 1.0) -> bool:
+        """Return whether work of so many more seconds would end within a share of the limit."""
+        return self.limit is None or time.monotonic() - self.start + seconds <= share * self.limit
 
 
 class Run(Protocol):
-    """Runs a function with the arguments of each task, in parallel, and reports which candidates each task has ended.
-
-    ``done`` of ``total`` fits of this stage have ended before.
-    """
+    """Runs a function with the arguments of each task, and reports the name of each; tasks may run in parallel."""
 
     def __call__(
-        self, stage: str, function: Any, names: list[list[str]], tasks: list[tuple[Any, ...]], done: int, total: int
-    ) -> list[Any]:
-        """Return the result of each task."""
+        self, stage: str, function: Any, names: list[str], tasks: list[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the number and the result of each task; if no more are asked for, no more are begun."""
 
 
 class Search:
     """Candidates, their scores on folds, and the weights that follow from them.
 
-    If there are many points, all candidates are scored on a part of them, with both classes in equal numbers as far as
-    possible; then the best ones, of different families if possible, on a larger part, and at last on all points: those
-    that are expected to be best there, by how fast their scores have grown from part to part.
+    Up to 24,000 points, all candidates are scored on all points. If there are more, all are scored on an eighth of them
+    (or an eighth of that, and so on, as long as it has 3,000 points), with both classes in equal numbers as far as
+    possible; the better half goes on to a part that is eight times as large.
 
     Parameters
     ----------
@@ -75,12 +67,9 @@ class Search:
     temperature : float
         How evenly the weights are spread: see ``weights_of_average``.
     clock : Clock
-        When it leaves no room, no more candidates are scored; one always is, on all points. The seconds of the last
-        part that a candidate was scored on tell what it will take on more points, and what its fit to all will.
+        When it leaves no room, no more candidates are scored; one always is, on all points.
     run : Run
         How tasks are run.
-    for_many : collection of names
-        The candidates that need many points to be good: they come right after the best one of every family.
 
     Attributes
     ----------
@@ -96,205 +85,119 @@ class Search:
         The fits to the folds of candidates whose fits vary, if there are few points and every fold has most of them.
     """
 
-    def __init__(
-        self,
-        candidates: Candidates,
-        judge: Judge,
-        temperature: float,
-        clock: Clock,
-        run: Run,
-        for_many: Collection[str] = (),
-    ) -> None:
+    def __init__(self, candidates: Candidates, judge: Judge, temperature: float, clock: Clock, run: Run) -> None:
         self._candidates, self._judge, self._temperature = candidates, judge, temperature
-        self._clock, self._run, self._for_many, self._keeps = clock, run, for_many, False
-        self._seconds, self._speed = np.zeros(len(candidates)), 1.0
-        self._means, self._slopes, self._sizes = np.zeros((3, len(candidates)))
+        self._clock, self._run = clock, run
+        self._seconds = np.zeros(len(candidates))  # that a fold takes, a point
         self.by_fold = np.empty((len(candidates), 0))
         self.points = np.zeros(len(candidates), np.intp)
         self.weights = np.zeros(len(candidates))
         self.scores: dict[int, Array] = {}
         self.on_folds: dict[int, list[Any]] = {}
+        self._contributions: dict[int, Array] = {}
 
     def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
         """Score the candidates on folds of points; the seed is that of drawing parts of them."""
         check_test_folds(folds, data.positive)
         n = len(data.weight)
-        self._keeps = self._temperature > 0 and n <= ALL_AT_ONCE and _have_most(data.weight, folds)
-        for part, most in _parts(data, folds, seed):
-            size = len(part.data.weight)
-            left = list(range(len(self._candidates))) if most is None else self._best(most, n)
-            chosen = self._affordable(left, size, n, len(folds))
-            if most is not None and size < n and len(chosen) == 1:
-                continue  # one candidate has nobody to be compared with: what time there is belongs to all points
-            stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
-            self.scores = self._out_of_fold(chosen, *part, stage, n)
-            self._weigh(*part)
+        self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
+        left = list(range(len(self._candidates)))
+        for part, of_part in _parts(data, folds, seed):
+            is_last = len(part.weight) == n
+            if is_last:
+                left = self._affordable(left, n, len(folds))
+            means = self._score(left, part, of_part, n, keeps=is_last and self._keeps(data.weight, folds))
+            best_first = sorted(self.scores, key=lambda c: -means[c])
+            left = best_first[: (len(left) + 1) // 2]
+        self._weigh(means, data, folds)
 
-    def has_room_for_fits(self, candidates: list[int], times: float) -> bool:
-        """Return whether fits to all points would end in time if they took so many times as long as they do."""
-        seconds = _SHARE_OF_FIT / self.by_fold.shape[1] * self._seconds[candidates].sum()
-        return self._clock.has_room_for(times * float(seconds))
+    def _keeps(self, weight: Array, folds: Folds) -> bool:
+        """Return whether fits are kept: those to few of the points, or very many of them, would not help."""
+        most = len(folds) <= _MOST_FOLDS and all(
+            weight[train].sum() >= _LEAST_SHARE * weight.sum() for train, _ in folds
+        )
+        return most and self._temperature > 0 and len(weight) <= FEW
 
-    def _best(self, most: int, n: int) -> list[int]:
-        """Return the candidates that go on, the best first, by what they are expected to score on n points.
+    def _affordable(self, left: list[int], n: int, folds: int) -> list[int]:
+        """Return the candidates, the best first, for which there is time on all points; at least the fastest."""
+        if not self.points.any():
+            return left
+        seconds = self._seconds[left] * n * (folds + 1)
+        within = [c for c, total in zip(left, np.cumsum(seconds), strict=True) if self._clock.has_room_for(total)]
+        return within or [left[int(np.argmin(seconds))]]
 
-        After one part, nobody knows their learning curves. With more points a flexible candidate may overtake: the best
-        one of every family has to be there, and those for many points, even if they were behind on few points.
-        """
-        scored = list(self.scores)
-        at_the_end = self._means + _SHARE_OF_GROWTH * self._slopes * np.log(n / np.maximum(self._sizes, 1))
-        ordered = [scored[k] for k in np.argsort(-at_the_end[scored], kind="stable")]
-        families = [_family(self._candidates[c][1]) for c in ordered]
-        has_curves = self._slopes[scored].any()
-        allowed = _OF_A_FAMILY if has_curves else 1
-        first = [c for k, c in enumerate(ordered) if families[:k].count(families[k]) < allowed]
-        if not has_curves:
-            first += [c for c in ordered if c not in first and self._candidates[c][0] in self._for_many]
-        chosen = [*first, *(c for c in ordered if c not in first)][:most]
-        return [c for c in ordered if c in chosen]
-
-    def _expected(self, candidates: list[int], n: int) -> Array:
-        """Return how many seconds the folds of n points will take, by what those of fewer points took."""
-        growth = (n / np.maximum(self.points[candidates], 1)) ** _GROWTH_OF_TIME
-        return np.asarray(self._seconds[candidates] * growth / self._speed)
-
-    def _to_the_end(self, candidates: list[int], n: int, folds: int) -> Array:
-        """Return how many seconds the folds of all n points will take, and then the fit to all."""
-        return self._expected(candidates, n) * (1 + _SHARE_OF_FIT * self._speed / folds)
-
-    def _affordable(self, left: list[int], size: int, n: int, folds: int) -> list[int]:
-        """Return the candidates, the best first, for which there is time on a part of the n points; one at least.
-
-        On a part that is not the last one, as much time is left as the best one needs on all points.
-        """
-        end = self._to_the_end(left, n, folds)
-        kept, total = [], 0.0 if size == n else end[0]
-        for c, seconds in zip(left, end if size == n else self._expected(left, size), strict=True):
-            if self._clock.has_room_for(total + seconds):
-                kept.append(c)
-                total += seconds
-        return kept or [left[int(np.argmin(end))]]
-
-    def _out_of_fold(self, left: list[int], data: TrainingData, folds: Folds, stage: str, n: int) -> dict[int, Array]:
-        """Return the scores of points by fits without them, for each candidate that there was time for."""
-        tasks = [[left[k] for k in group] for group in groups([self._candidates[c][1] for c in left])]
-        total = len(left) * len(folds)
-        if self._clock.limit is None:
-            tasks.sort(key=len, reverse=True)
-            return self._scores_of(tasks, data, folds, stage, 0, total)
-        scores: dict[int, Array] = {}
-        start, work = time.monotonic(), 0.0
-        for group in tasks:
-            if scores and not self._clock.has_room_for(self._needed(group, list(scores), len(data.weight), n, folds)):
+    def _score(self, left: list[int], data: TrainingData, folds: Folds, n: int, keeps: bool) -> dict[int, float]:
+        """Score candidates on a part of the n points, as long as there is time; return their mean scores."""
+        size = len(data.weight)
+        stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
+        calls = [(c, k) for c in left for k in range(len(folds))]
+        tasks = [(self._candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
+        found: dict[int, dict[int, Scored]] = {}
+        self.scores, means = {}, {}
+        for number, result in self._run(stage, fit_and_score, [self._candidates[c][0] for c, _ in calls], tasks):
+            c, k = calls[number]
+            of_candidate = found.setdefault(c, {})
+            of_candidate[k] = result
+            if len(of_candidate) == len(folds):
+                self._seconds[c] = np.mean([each.seconds for each in of_candidate.values()]) / size
+                self.points[c] = size
+                self.scores[c] = np.full(size, np.nan)
+                for place, each in of_candidate.items():
+                    self.scores[c][folds[place][1]] = each.scores
+                fits = [of_candidate[place].fitted for place in range(len(folds))]
+                if keeps and all(each is not None for each in fits):
+                    self.on_folds[c] = fits
+                means[c] = self._judged(c, data, folds)
+            if self.scores and not self._has_time(result.seconds, size, n, len(folds)):
                 break
-            scores |= self._scores_of([group], data, folds, stage, len(scores) * len(folds), total)
-            if len(group) == 1:  # what several share would be counted several times
-                work += self._seconds[group[0]]
-                self._speed = max(work / max(time.monotonic() - start, 1e-9), 1.0)
-        return scores
+        return means
 
-    def _needed(self, group: list[int], scored: list[int], size: int, n: int, folds: Folds) -> float:
-        """Return how many seconds a group will take on a part of the n points, and then the end of the search."""
-        known = [c if self.points[c] else scored[-1] for c in group]
-        if size == n:
-            return float(self._expected(known, n).sum() + _SHARE_OF_FIT / len(folds) * self._seconds[scored].sum())
-        end = min(float(self._to_the_end(scored, n, len(folds)).min()), _KEPT_TIME * (self._clock.limit or 0.0))
-        return float(self._expected(known, size).sum()) + end
-
-    def _scores_of(
-        self, together: list[list[int]], data: TrainingData, folds: Folds, stage: str, done: int, total: int
-    ) -> dict[int, Array]:
-        # Fold by fold, and the longest first: so the fits that have ended tell how long the others will take.
-        ordered = sorted(together, key=lambda group: -self._expected(group, len(data.weight)).sum())
-        calls = [(group, fold) for fold in folds for group in ordered]
-        names = [[self._candidates[c][0] for c in group] for group, _ in calls]
-        tasks = [([self._candidates[c][1] for c in group], *data, *fold, self._keeps) for group, fold in calls]
-        results = self._run(stage, score_together, names, tasks, done, total)
-        scores = {c: np.full(len(data.weight), np.nan) for group in together for c in group}
-        self._seconds[list(scores)], self.points[list(scores)] = 0.0, len(data.weight)
-        for (group, (_, test)), of_group in zip(calls, results, strict=True):
-            for c, found in zip(group, of_group, strict=True):
-                scores[c][test] = found.scores
-                self._seconds[c] += found.seconds
-                if found.fitted is not None:
-                    self.on_folds.setdefault(c, []).append(found.fitted)
-        return scores
+    def _has_time(self, seconds: float, size: int, n: int, folds: int) -> bool:
+        """Return whether there is time for one more fit; half of it is for all points, and then for the fits to all."""
+        to_all = n * self._seconds[list(self.scores)]
+        if size < n:
+            return self._clock.has_room_for(seconds, 0.5) and self._clock.has_room_for(to_all.min() * (folds + 1))
+        return self._clock.has_room_for(seconds + float(to_all.sum()))
 
     @one_thread()
-    def _weigh(self, data: TrainingData, folds: Folds) -> None:
-        if not self.by_fold.shape[1]:
-            self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
-        contributions = {}
-        for c, scores in self.scores.items():
-            centered = self._judge.centered(scores, data.positive, data.weight)
-            held_out = [(centered[test], data.positive[test], data.weight[test]) for _, test in folds]
-            self.by_fold[c] = [self._judge.score(*fold) for fold in held_out]
-            parts = self._judge.weighed_by
-            mean = sum(np.mean([score(*fold) for fold in held_out]) for score, _ in parts)
-            self._learn(c, float(mean), len(data.weight))
-            contributions[c] = sum(np.concatenate([of(*fold) for fold in held_out]) for _, of in parts)
+    def _judged(self, c: int, data: TrainingData, folds: Folds) -> float:
+        """Set the scores of a candidate on folds, and return the mean of the scores that decide on its weight."""
+        if self._judge.has_threshold:
+            held_out = ~np.isnan(self.scores[c])
+            known = self.scores[c][held_out], data.positive[held_out], data.weight[held_out]
+            centered = self.scores[c] - choose_threshold(*known)
+        else:
+            centered = self.scores[c]
+        parts = [(centered[test], data.positive[test], data.weight[test]) for _, test in folds]
+        self.by_fold[c] = [self._judge.score(*part) for part in parts]
+        self._contributions[c] = sum(np.concatenate([of(*part) for part in parts]) for _, of in self._judge.weighed_by)
+        return float(sum(np.mean([score(*part) for part in parts]) for score, _ in self._judge.weighed_by))
+
+    @one_thread()
+    def _weigh(self, means: dict[int, float], data: TrainingData, folds: Folds) -> None:
         rows = np.concatenate([test for _, test in folds])
-        scored, labels = list(self.scores), (data.positive[rows], data.weight[rows])
-        self.weights[:] = 0.0
-        if self._temperature > 0 and len(data.weight) > ALL_AT_ONCE:
-            self.weights[scored] = weights_by_least_squares(
-                np.array([scores[rows] for scores in self.scores.values()]), *labels
-            )
+        scored, labels = list(means), (data.positive[rows], data.weight[rows])
+        if self._temperature > 0 and len(data.weight) > FEW:
+            self.weights[scored] = weights_by_least_squares([self.scores[c][rows] for c in scored], *labels)
         if not self.weights.any():
-            self.weights[scored] = weights_of_average(
-                self._means[scored],
-                np.array(list(contributions.values())),
-                *labels,
-                self._temperature,
-            )
+            contributions = np.array([self._contributions[c] for c in scored])
+            of_scored = np.array([means[c] for c in scored])
+            self.weights[scored] = weights_of_average(of_scored, contributions, *labels, self._temperature)
         self.on_folds = {c: fits for c, fits in self.on_folds.items() if self.weights[c] > 0}
 
-    def _learn(self, c: int, mean: float, size: int) -> None:
-        """Keep the mean score of a candidate on a part, and how fast it has grown with the logarithm of the points."""
-        if 0 < self._sizes[c] < size:
-            self._slopes[c] = (mean - self._means[c]) / np.log(size / self._sizes[c])
-        self._means[c], self._sizes[c] = mean, size
 
-
-def _have_most(weight: Array, folds: Folds) -> bool:
-    """Return whether every fold is fitted to most of the points; more folds would give many models, nearly the same."""
-    least = _LEAST_SHARE * weight.sum()
-    return len(folds) <= _MOST_FOLDS and all(weight[train].sum() >= least for train, _ in folds)
-
-
-def _family(estimator: Any) -> tuple[str, str]:
-    model = getattr(estimator, "model", None)
-    return type(estimator).__name__, model if isinstance(model, str) else type(model).__name__
-
-
-class _Part(NamedTuple):
-    data: TrainingData
-    folds: Folds
-
-
-def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[_Part, int | None]]:
-    """Yield ever larger parts of the points, and how many candidates are scored on each, at most; None means all."""
-    n, most = len(data.weight), None
+def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[TrainingData, Folds]]:
+    """Yield ever larger parts of the points with the folds of them, at last all points."""
+    n = len(data.weight)
+    sizes = []
+    while n // _GROWTH ** (len(sizes) + 1) >= _SMALLEST:
+        sizes.append(n // _GROWTH ** (len(sizes) + 1))
     generator = np.random.default_rng(seed)
     classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
-    for size in (size for size in _PARTS if n > 2 * size):
+    for size in reversed(sizes):
         rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
-        part = _Part(data.rows(rows), [(_places(train, rows), _places(test, rows)) for train, test in folds])
-        if not all(_has_both(part.data.positive[of]) for fold in part.folds for of in fold):
-            break  # folds of few points may lack a class in a part
-        yield part, None if most is None else _most(size)
-        most = _most(n)
-    yield _Part(data, folds), most
-
-
-def _places(rows: Rows, of: Rows) -> Rows:
-    """Return the places of rows among others, which are sorted; rows that are not there are left out."""
-    return np.flatnonzero(np.isin(of, rows))
-
-
-def _has_both(positive: NDArray[np.bool_]) -> bool:
-    return bool(positive.any() and not positive.all())
-
-
-def _most(n: int) -> int:
-    return next((most for size, most in _KEPT if n <= size), _KEPT_OF_MORE)
+        part = data.rows(rows)
+        of_part = [tuple(np.flatnonzero(np.isin(rows, of)) for of in fold) for fold in folds]
+        if all(len(np.unique(part.positive[of])) == 2 for fold in of_part for of in fold):  # with few of a class, none
+            yield part, of_part
+    yield data, folds

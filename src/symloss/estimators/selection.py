@@ -10,40 +10,48 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.audit.noise import noise_of
 from symloss.audit.quality import quality_of
+from symloss.columns import library_of
 from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.calibration import Calibration, clean_probabilities
-from symloss.estimators.candidates import ALL_AT_ONCE, Candidates, fit_together, groups, raw_scores
+from symloss.estimators.candidates import (
+    Candidates,
+    Scored,
+    can_be_sent,
+    fit,
+    is_own,
+    raw_scores,
+    takes_frame,
+    with_labels,
+)
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.docstrings import CV_FITTED, CV_PARAMETERS, fill_docstring
 from symloss.estimators.family import check_count
 from symloss.estimators.family_table import family_of
-from symloss.estimators.folds import split
+from symloss.estimators.folds import WithFrame, merge, split
 from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.modules import AveragedScores
-from symloss.estimators.pool import FOR_MANY_POINTS, MORE_TREES, default_candidates, with_more_trees
-from symloss.estimators.repetitions import merge_with_folds
-from symloss.estimators.representation import candidates_table
+from symloss.estimators.pool import default_candidates
+from symloss.estimators.pruning import Pruned
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.standardization import Standardization
-from symloss.estimators.threshold import choose_threshold
-from symloss.machines import completed
+from symloss.estimators.threshold import clean_probabilities, fit_curve
 from symloss.metrics.samples import two_samples
 
 Array = NDArray[np.float64]
@@ -121,24 +129,32 @@ class _ClassifierCV(BinaryClassifier):
         cloned.callback = self.callback
         return cloned
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Score the candidates on folds, and fit the best ones to all points; weight k counts as k repetitions."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Score the candidates on folds, and fit the best ones to all points.
+
+        Weight k counts as k repetitions; weights with a mean below 1, such as those that sum to 1, are scaled to a mean
+        of 1. Rows of the same group are in the same fold. Without groups, equal rows are, unless they are more than 5%
+        of all.
+        """
         self._forget()
         self._check_parameters()
         clock = Clock(self.time_limit)
         given, seed = self._training(X, y, sample_weight), self._seed()
+        if groups is not None:
+            check_consistent_length(given.positive, groups)
         smaller = min(np.count_nonzero(given.weight[of] > 0) for of in (given.positive, ~given.positive))
         if smaller < 2:
             raise ValueError(f"{type(self).__name__} needs two points of each class, to hold one out, got {smaller}")
-        (*points, place), folds = merge_with_folds(given, split(self.cv, *given, seed))
-        data = TrainingData(*points)
+        folds = split(self.cv, *given, seed, groups)
+        if library_of(X) and any(takes_frame(estimator) for _, estimator in self.candidates or ()):
+            given = given._replace(X=WithFrame(given.X, X))
+        data, folds, place = merge(given, folds)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._judge, self.temperature, clock, self._run, FOR_MANY_POINTS)
+        search = Search(candidates, self._judge, self.temperature, clock, self._run)
         search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
-        many = self.candidates is None and len(data.weight) > ALL_AT_ONCE and search.has_room_for_fits(best, MORE_TREES)
-        fitted = self._fit_best([candidates[c] for c in best], data, more_trees=many)
+        fitted = self._fit_best([candidates[c] for c in best], data)
         self.members_ = [
             Member(
                 candidates[c][0],
@@ -155,9 +171,12 @@ class _ClassifierCV(BinaryClassifier):
 
     @property
     def best_estimator_(self) -> Any:
-        """The fitted member with the largest weight."""
+        """The fitted member with the largest weight, which predicts the labels that were given.
+
+        A member that keeps its labels elsewhere than in ``classes_`` predicts False and True.
+        """
         check_is_fitted(self, "threshold_")
-        return self.members_[0].estimator
+        return with_labels(self.members_[0].estimator, self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the *observed* labels, one column per label of ``classes_``.
@@ -166,10 +185,7 @@ class _ClassifierCV(BinaryClassifier):
         labels, which ``predict_clean_proba`` returns. They come from a logistic curve, fitted to out-of-fold scores.
         At the threshold, the probability of the positive label is the share of points with this label.
         """
-        scores = self.decision_function(X)
-        if not hasattr(self, "calibration_"):
-            raise ValueError("the model was saved by a version of symloss without probabilities: fit it again")
-        observed = self.calibration_.probabilities(scores)
+        observed = self.calibration_.probabilities(self.decision_function(X))
         return np.stack([1 - observed, observed], 1)
 
     @available_if(_knows_rates)  # type: ignore[untyped-decorator]
@@ -190,16 +206,18 @@ class _ClassifierCV(BinaryClassifier):
         data frame that was encoded, the module takes the features that ``encoding_.transform(X).values`` returns.
         """
         check_is_fitted(self, "threshold_")
-        others = [member.name for member in self.members_ if not _has_module(member.estimator)]
-        if others:
-            raise ValueError(
-                f"to_module() needs members that are linear, kernel, process, cell or network models, got "
-                f"{', '.join(others)}: fit with candidates of these models only"
-            )
-        fits = [(fit.to_module(), m.weight / len(m.fits), m.mean, m.scale) for m in self.members_ for fit in m.fits]
-        modules, *numbers = zip(*fits, strict=True)
-        weights, means, scales = np.array(numbers)
-        return AveragedScores(list(modules), weights, means, scales, self.threshold_).eval()
+        modules, shares = [], []
+        for member in self.members_:
+            for fitted in member.fits:
+                own = fitted.estimator_ if isinstance(fitted, Pruned) else fitted
+                if not is_own(own) or family_of(own.model).to_module is None:
+                    raise ValueError(
+                        f"to_module() needs members that are linear, kernel, process or network models, got "
+                        f"{member.name}: fit with candidates of these models only"
+                    )
+                modules.append(own.to_module())
+                shares.append([member.weight / len(member.fits), member.mean, member.scale])
+        return AveragedScores(modules, *np.array(shares).T, self.threshold_).eval()
 
     def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
         """Return how far the score on noisy folds falls if the values of a column of X are shuffled.
@@ -220,25 +238,23 @@ class _ClassifierCV(BinaryClassifier):
             deviation ``importances_std``, as scikit-learn's ``permutation_importance`` returns them, and ``columns``.
         """
         check_is_fitted(self, "threshold_")
+        check_count("n_repeats", n_repeats)
         classes = self.classes_
         data = self._training(X, y, sample_weight, reset=False)
         if not np.array_equal(classes, self.classes_):
             found, self.classes_ = self.classes_, classes
             raise ValueError(f"y must hold the labels of the fit, {classes.tolist()}, got {found.tolist()}")
-        if hasattr(data.X, "tocsr"):
-            raise ValueError(
-                "permutation_importance shuffles the columns of an array or a data frame, got a sparse matrix"
-            )
-        check_count("n_repeats", n_repeats)
+        if hasattr(data.X, "tocsr") or any(takes_frame(member.estimator) for member in self.members_):
+            raise ValueError("permutation_importance shuffles features, of no sparse matrix and no ColumnTransformer")
         seed = self._seed()
-        (*points, _), folds = merge_with_folds(data, split(self.cv, *data, seed))
-        members = [[clone(member.estimator) for member in self.members_],
-                   np.array([[member.weight, member.mean, member.scale] for member in self.members_])]  # fmt: skip
+        points, folds, _ = merge(data, split(self.cv, *data, seed))
+        members = [clone(member.estimator) for member in self.members_]
+        shares = np.array([[member.weight, member.mean, member.scale] for member in self.members_])
         names, columns = self._columns(data.X.shape[1])
         settings = [self.threshold_, columns, self._judge.score, n_repeats]
-        tasks = [(*members, *points, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
-        fits = [[f"fold {k}"] for k in range(len(folds))]
-        falls = np.concatenate(self._run("Shuffling columns", falls_of_fold, fits, tasks, 0, len(folds)), 1)
+        tasks = [(members, shares, *points, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
+        found = dict(self._run("Shuffling columns", falls_of_fold, [f"fold {k}" for k in range(len(folds))], tasks))
+        falls = np.concatenate([found[k] for k in range(len(folds))], 1)
         return Bunch(columns=names, importances=falls, importances_mean=falls.mean(1), importances_std=falls.std(1))
 
     def _columns(self, n_features: int) -> tuple[list[str], list[NDArray[np.intp]]]:
@@ -264,7 +280,7 @@ class _ClassifierCV(BinaryClassifier):
 
     def _candidates_as_html(self) -> str:
         score = "AUC" if self._judge is AUC else "balanced accuracy"
-        return candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else ""
+        return _candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else ""
 
     def _check_parameters(self) -> None:
         if (self.pi is None) != (self.pi_prime is None):
@@ -280,32 +296,31 @@ class _ClassifierCV(BinaryClassifier):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
 
-    def _fit_best(self, best: Candidates, data: TrainingData, more_trees: bool) -> list[Any]:
-        """Return the best candidates, fitted to all points."""
-        best = [(name, with_more_trees(estimator) if more_trees else estimator) for name, estimator in best]
-        together = sorted(groups([estimator for _, estimator in best]), key=len, reverse=True)  # the longest first
-        names = [[best[k][0] for k in group] for group in together]
-        tasks = [([best[k][1] for k in group], *data.used()) for group in together]
-        found = self._run("Fitting the best", fit_together, names, tasks, 0, len(best))
-        fitted = {k: each for group, of in zip(together, found, strict=True) for k, each in zip(group, of, strict=True)}
-        return [fitted[k] for k in range(len(best))]
+    def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
+        """Return the best candidates, fitted to all points; here, if another process cannot send its fit back."""
+        names, tasks = [name for name, _ in best], [(estimator, data) for _, estimator in best]
+        found = dict(self._run("Fitting the best", fit, names, tasks))
+        return [fit(*task) if found[k] is None else found[k] for k, task in enumerate(tasks)]
 
     def _run(
-        self, stage: str, function: Any, names: list[list[str]], tasks: list[tuple[Any, ...]], done: int, total: int
-    ) -> list[Any]:
-        """Return the results of tasks that run in parallel, and report each fit that has ended by its candidate."""
-        results: dict[int, Any] = {}
-        start, before = time.monotonic(), done
-        for k, result in completed(function, tasks, self.n_jobs):
-            results[k] = result
-            for name in names[k]:
-                done += 1
-                if self.callback is not None:
-                    self.callback(stage, done, total, name)
+        self, stage: str, function: Any, names: list[str], tasks: list[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the numbers and the results of tasks, which joblib runs, and report each by its name."""
+        sends = effective_n_jobs(self.n_jobs) > 1
+        calls = [delayed(_call)(k, sends, function, *task) for k, task in enumerate(tasks)]
+        try:
+            parallel = Parallel(self.n_jobs, return_as="generator_unordered")
+        except ValueError:  # some backends return lists only
+            parallel = Parallel(self.n_jobs)
+        start = time.monotonic()
+        for done, (k, result) in enumerate(parallel(calls), 1):
+            if self.callback is not None:
+                self.callback(stage, done, len(tasks), names[k])
             if self.verbose:
-                left = (time.monotonic() - start) * (total - done) / (done - before)
-                _print_progress(stage, done, total, left)
-        return [results[k] for k in range(len(tasks))]
+                left = (time.monotonic() - start) * (len(tasks) - done) / done
+                about, end = ("", "\n") if done == len(tasks) else (f", about {left:.0f} s left ", "")
+                print(f"\r{stage}: {done} of {len(tasks)}{about}", end=end, file=sys.stderr, flush=True)
+            yield k, result
 
     def _pool(self, data: TrainingData, seed: int) -> Candidates:
         if self.candidates is None:
@@ -317,20 +332,38 @@ class _ClassifierCV(BinaryClassifier):
             raise ValueError(f"candidates must have different names, got {', '.join(map(str, names))}")
         return [(name, _seeded(clone(estimator), seed)) for name, estimator in self.candidates]
 
+    def _validated(self, X: Any) -> Any:
+        values = super()._validated(X)
+        if not any(takes_frame(member.estimator) for member in self.members_):
+            return values
+        if not library_of(X):
+            raise ValueError(f"a member takes columns by name: expected a data frame, got {type(X).__name__}")
+        return WithFrame(values, X)
+
     def _scores(self, X: Any) -> Array:
         return np.asarray(np.sum([member.weight * member.scores(X) for member in self.members_], 0))
 
     def _allows(self) -> tuple[bool, bool]:
-        tags = [get_tags(estimator).input_tags for _, estimator in self.candidates or ()]
-        return all(tag.sparse for tag in tags), all(tag.allow_nan for tag in tags)
+        given = [(estimator, get_tags(estimator).input_tags) for _, estimator in self.candidates or ()]
+        takes_missing = all(tags.allow_nan or takes_frame(estimator) for estimator, tags in given)
+        return all(tags.sparse for _, tags in given), takes_missing
+
+    def _hint(self, X: Any, error: str) -> str | None:
+        refusing = [
+            str(name)
+            for name, estimator in self.candidates or ()
+            if not get_tags(estimator).input_tags.allow_nan and not takes_frame(estimator)
+        ]
+        if "contains NaN" in error and refusing:
+            return f"these candidates take no missing values: {', '.join(refusing)}"
+        return super()._hint(X, error)
 
     def _set_threshold(self, averaged: Array, data: TrainingData, place: NDArray[np.intp]) -> None:
         """Choose the threshold on out-of-fold scores of the average, and estimate the scores of the average there."""
         held_out = ~np.isnan(averaged)
         scores, positive, weight = averaged[held_out], data.positive[held_out], data.weight[held_out]
-        self.threshold_ = choose_threshold(scores, positive, weight)
+        self.threshold_, self.calibration_ = fit_curve(scores, positive, weight)
         self.oof_scores_ = np.where(place < 0, np.nan, averaged[place] - self.threshold_)
-        self.calibration_ = Calibration.fit(scores - self.threshold_, positive, weight)
         self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
@@ -345,13 +378,11 @@ class _ClassifierCV(BinaryClassifier):
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
 
 
-def _has_module(estimator: Any) -> bool:
-    return isinstance(estimator, (BERClassifier, AUCClassifier)) and family_of(estimator.model).to_module is not None
-
-
-def _print_progress(stage: str, done: int, total: int, seconds_left: float) -> None:
-    left = "" if done == total else f", about {seconds_left:.0f} s left "
-    print(f"\r{stage}: {done} of {total}{left}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+def _call(k: int, sends: bool, function: Any, *args: Any) -> tuple[int, Any]:
+    result = function(*args)
+    if sends and not can_be_sent(result):
+        result = result._replace(fitted=None) if isinstance(result, Scored) else None
+    return k, result
 
 
 def _results(names: list[str], search: Search) -> dict[str, Any]:
@@ -382,17 +413,100 @@ def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
     return float(mean[0]), float(scale[0])
 
 
-@fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="balanced accuracy")
+def _candidates_table(results: Mapping[str, Any], score: str) -> str:
+    """Return an HTML table of the candidates, the largest weights first."""
+    rows = []
+    for k in np.lexsort((-np.nan_to_num(results["mean_test_score"]), -results["weight"])).tolist():
+        mean, deviation = 100 * results["mean_test_score"][k], 100 * results["std_test_score"][k]
+        shown = "no time" if np.isnan(mean) else f"{mean:.1f} ± {deviation:.1f}"
+        cells = escape(str(results["candidate"][k])), shown, f"{results['points'][k]:,}", f"{results['weight'][k]:.0%}"
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    heads = ("candidate", f"{escape(score)} on noisy folds, in %", "points", "weight in the average")
+    head = "<tr>" + "".join(f"<th>{text}</th>" for text in heads) + "</tr>"
+    body = "\n".join(rows)
+    return f"<details open><summary>Candidates</summary><table>{head}\n{body}</table></details>"
+
+
 class BERClassifierCV(_ClassifierCV):
-    """A classifier that needs no settings: it averages the candidates of largest {score} on folds of noisy labels.
+    """A classifier that needs no settings: it averages the candidates of largest balanced accuracy on noisy folds.
 
     Parameters
     ----------
-    {cv_parameters}
+    candidates : list of (name, estimator), default=None
+        Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and
+        True, as those of scikit-learn do; pipelines with a ``ColumnTransformer`` take the data frame itself. None
+        stands for ``default_candidates``: trees, boosting, a Gaussian process and linear models, some of them fitted
+        without the labels that are least credible.
+    temperature : float, default=0.7
+        The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
+        ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by
+        the standard error of this difference. If there are more than 6,000 points, the temperature matters only if it
+        is 0: the weights are those of the average that is nearest to the labels by least squares, none below 0. Weights
+        below 3% of the largest are set to 0. Before they are averaged, the scores of each candidate are divided by the
+        standard deviation of its out-of-fold scores.
+    cv : int, splitter or iterable, default=5
+        The folds that candidates are scored on. From 24,000 points on, all candidates are scored on an eighth of the
+        points, and the better half of them on all (with more than 192,000 points in more such steps).
+    pi : float, default=None
+        The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it
+        gives ``clean_score_``.
+    pi_prime : float, default=None
+        The share of clean positives among the points that are labeled negative, if it is known.
+    time_limit : float, default=None
+        After how many seconds no more candidates are scored. The best of those that were scored until then are
+        averaged; at least one is, the first. From ten seconds on, a fit to up to 6,000 points of the default pool ends
+        within twice the limit. A fit of a candidate that has begun is not stopped, so that with slow candidates of your
+        own, or many points, the limit may be exceeded by what one of them takes. What is found depends on how fast the
+        machine is.
+    random_state : int or numpy RandomState, default=None
+        The seed of the folds, and of all candidates whose own ``random_state`` is None.
+    n_jobs : int, default=None
+        How many processes fit candidates, through joblib; inside ``joblib.parallel_config`` they may run on a cluster.
+    verbose : bool, default=False
+        Whether to print progress to standard error.
+    callback : callable, default=None
+        A function to be told of progress. After each fit of a candidate it is called, in this process, as
+        ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds", with the number of points
+        added if these are not all, and then "Fitting the best"; ``done`` of ``total`` fits of this stage have ended;
+        ``name`` is the candidate that was fitted last. It is not saved by ``symloss.estimators.save``.
 
     Attributes
     ----------
-    {cv_fitted}
+    cv_results_ : dict
+        The names of the candidates, their score on each fold of the labels given, its mean and its standard deviation
+        over the folds, the number of points that they were scored on, and their weights and ranks.
+    members_ : list
+        The candidates that are averaged, the best one first, each with its ``name``, its ``weight``, the ``estimator``
+        that is fitted to all points, and ``on_folds``: the fits to the folds, whose scores are averaged with those of
+        ``estimator``, or None. They are kept where models vary from fold to fold (trees, boosting, networks, and models
+        that are not symloss's own), for at most 6,000 points, and at most ten folds that are each fitted to 70% of the
+        points or more; never with ``temperature=0``.
+    oof_scores_ : array of n floats
+        The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN
+        for points that no fold holds out.
+    label_quality_ : array of n floats
+        How probable it is that the label of each training point is right, by its out-of-fold score: see
+        ``symloss.audit.label_quality``. It is low where the label is probably wrong, and NaN for points that no fold
+        holds out.
+    noise_ : Noise or None
+        How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. It is None where
+        that cannot be told; ``estimate_noise(oof_scores_, y)`` then gives the reason and bounds.
+    best_estimator_ : object
+        The candidate with the largest weight, fitted to all points.
+    calibration_ : object
+        The logistic curve that turns scores into the probabilities of the observed labels.
+    share_labeled_positive_ : float
+        The share of the points that are labeled positive.
+    corrupted_score_ : float
+        The score of the average on the labels given, from out-of-fold scores.
+    clean_score_ : Estimate
+        The score on clean labels that follows from it, with a confidence interval; only if ``pi`` and ``pi_prime`` are
+        given. The interval is that of a score on new data. Choosing members and threshold on the same folds makes the
+        score a little too high; training on a part of the data makes it too low.
+    threshold_ : float
+        The threshold, which ``decision_function`` subtracts from the average of the members' scores.
+    classes_, n_features_in_, feature_names_in_, encoding_
+        As in ``BERClassifier``.
 
     Examples
     --------
@@ -410,17 +524,10 @@ class BERClassifierCV(_ClassifierCV):
     _judge: ClassVar[Judge] = BALANCED_ACCURACY
 
 
-@fill_docstring(cv_parameters=CV_PARAMETERS, cv_fitted=CV_FITTED, score="AUC")
 class AUCClassifierCV(_ClassifierCV):
-    """A ranker that needs no settings: it averages the candidates of largest {score} on folds of noisy labels.
+    """A ranker that needs no settings: it averages the candidates of largest AUC on folds of noisy labels.
 
-    Parameters
-    ----------
-    {cv_parameters}
-
-    Attributes
-    ----------
-    {cv_fitted}
+    Parameters and attributes are those of ``BERClassifierCV``; every score is an AUC.
 
     Examples
     --------

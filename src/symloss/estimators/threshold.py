@@ -1,35 +1,65 @@
-"""A threshold chosen by balanced accuracy on corrupted labels.
+"""The threshold of scores and the probabilities that they stand for, both from one logistic curve.
 
 By corollary 4, the balanced accuracy on corrupted labels is largest where that on clean labels is.
 """
 
 from __future__ import annotations
 
-import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit
 
-from symloss.threads import one_thread
+from symloss.audit.curve import FlipPairs, binned, middle, most_likely
 
 Array = NDArray[np.float64]
 _ERRORS = 2.0  # so many standard errors behind the best threshold, the labels tell that another one is worse
 _ROUNDING = 1e-6  # networks compute in float32
-_TAIL = 0.01  # the share of scores at either end that is pulled in: an outlier must not decide
-_PENALTY = 1e-4  # so small that it matters only if a threshold separates the classes
 
 
-def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
-    """Return the threshold where both labels are equally likely, if the labels do not tell that another one is better.
+class Calibration(NamedTuple):
+    """A logistic curve of scores: the probability of the positive label is 1 / (1 + exp(-slope s - intercept)).
 
-    Where they are equally likely, with classes of the same total weight, is told by a logistic regression of the label
-    on the score. It uses all scores and so hardly follows the noise of the labels, but a logistic curve may not fit.
-    The balanced accuracy itself is a random walk from one threshold to the next, and flat around its maximum. So the
-    threshold has to be among those that the labels cannot tell apart from the best ones below and above: whose balanced
-    accuracy is at most two standard errors of the difference smaller. Of these, the nearest to that of the regression
-    is taken.
+    Examples
+    --------
+    >>> Calibration(1.0, 0.0).probabilities(np.array([0.0]))
+    array([0.5])
+    """
+
+    slope: float
+    intercept: float
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the probability of the positive label at each score."""
+        if not np.isfinite(scores).all():
+            raise ValueError("probabilities need finite scores, got infinite ones or NaN: the model may be damaged")
+        with np.errstate(over="ignore"):  # beyond the largest number, a probability is 0 or 1
+            return np.asarray(expit(self.slope * scores + self.intercept))
+
+
+class Curve(NamedTuple):
+    """The threshold, and the curve of the scores less the threshold.
+
+    Examples
+    --------
+    >>> Curve(0.5, Calibration(1.0, 0.0)).threshold
+    0.5
+    """
+
+    threshold: float
+    calibration: Calibration
+
+
+def fit_curve(scores: Array, positive: NDArray[np.bool_], weight: Array) -> Curve:
+    """Fit a logistic curve of the label to scores, choose the threshold, and return both.
+
+    With classes of the same total weight, the curve tells where both labels are equally likely. It uses all scores and
+    so hardly follows the noise of the labels, but a logistic curve may not fit. The balanced accuracy itself is a
+    random walk from one threshold to the next, and flat around its maximum. So the threshold has to be among those that
+    the labels cannot tell apart from the best ones below and above: whose balanced accuracy is at most two standard
+    errors of the difference smaller. Of these, the nearest to that of the curve is taken. There, the probability of the
+    positive label is its share.
 
     Parameters
     ----------
@@ -42,24 +72,36 @@ def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) 
 
     Examples
     --------
-    >>> choose_threshold(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))
+    >>> fit_curve(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4)).threshold
     2.5
     """
+    total = weight[positive].sum(), weight[~positive].sum()
+    intercept = float(np.log(total[0] / total[1]))
+    balanced = weight / np.where(positive, *total)
+    center, unit = middle(scores, balanced)
+    with np.errstate(over="ignore"):
+        place = np.clip((scores / 4 - center / 4) / unit * 4, -1e300, 1e300)
+    bins = binned(place[positive], balanced[positive], place[~positive], balanced[~positive])
+    (slope,), (crossing,), _ = most_likely(bins, FlipPairs(np.zeros(1), np.zeros(1)))
+    target = center - unit * (crossing / slope if slope > 0 else 0.0)
+    return Curve(_threshold(scores, positive, weight, float(target)), Calibration(float(slope / unit), intercept))
+
+
+def _threshold(scores: Array, positive: NDArray[np.bool_], weight: Array, target: float) -> float:
+    """Return the threshold nearest to a target, among those that the labels cannot tell apart from the best ones."""
     order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
+    ordered, sign = scores[order], np.where(positive, -1.0, 1.0)
     # Scores that differ only by rounding, such as those of two equal points, have no threshold between them.
     between = np.flatnonzero(np.diff(ordered) > _ROUNDING * (np.abs(ordered[1:]) + np.abs(ordered[:-1])))
     if not len(between):
         return float(ordered[0])
-    weight = weight / min(weight.mean(), 1.0)  # weights below 1 are shares, not fractions of a point
+    share = sign / np.where(positive, weight[positive].sum(), weight[~positive].sum())
     # Twice the gain of a threshold is the share of true positives less the share of false positives.
-    share = np.where(positive, -1 / weight[positive].sum(), 1 / weight[~positive].sum())
     gain = np.cumsum((weight * share)[order])[between]
     # Two gains differ by the points between the thresholds. If labels tell nothing there, the signs are random.
     variance = np.cumsum((weight * share**2)[order])[between]
     kept = between[_as_good(gain, variance) & _as_good(gain[::-1], variance[::-1])[::-1]]
     middles = ordered[kept] / 2 + ordered[kept + 1] / 2
-    target = _equally_likely(ordered, positive[order], weight[order])
     return float(middles[np.argmin(np.abs(middles - target))])
 
 
@@ -71,20 +113,40 @@ def _as_good(gain: Array, variance: Array) -> NDArray[np.bool_]:
     return np.asarray(gain[best] - gain <= _ERRORS * error + 1e-9)  # equal sums may differ by rounding
 
 
-@one_thread()
-def _equally_likely(ordered: Array, positive: NDArray[np.bool_], weight: Array) -> float:
-    """Return the score at which a logistic regression gives both labels the same probability."""
-    cumulated = np.cumsum(weight)
-    low, high = ordered[np.searchsorted(cumulated, np.array([_TAIL, 1 - _TAIL]) * cumulated[-1])]
-    if not high > low:
-        low, high = ordered[0], ordered[-1]
-    unit = high / 2 - low / 2  # half of each: the difference of the largest numbers would overflow
-    place = (np.clip(ordered, low, high) / 2 - low / 2) / unit  # from 0 to 1
-    share = np.where(positive, weight / weight[positive].sum(), weight / weight[~positive].sum()) / 2
-    fitted = LogisticRegression(C=1 / _PENALTY, solver="newton-cholesky", tol=1e-10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # where Newton's steps end, scikit-learn goes on by L-BFGS
-        fitted.fit(place[:, None], positive, sample_weight=share)
-    slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
-    crossing = -intercept / slope if slope > 0 else 0.5
-    return float(low + 2 * unit * min(max(crossing, 0.0), 1.0))
+def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
+    """Return the threshold of ``fit_curve``.
+
+    Examples
+    --------
+    >>> choose_threshold(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))
+    2.5
+    """
+    return fit_curve(scores, positive, weight).threshold
+
+
+def clean_probabilities(observed: Array, share: float, pi: float, pi_prime: float) -> Array:
+    """Return the probabilities of the clean positive label from those of the observed one.
+
+    With the ratio r of the densities of points labeled positive and negative, the ratio of the clean densities is
+    ((1 - pi') r - (1 - pi)) / (pi - pi' r). It is at least 0 if r is at least (1 - pi) / (1 - pi'), and finite if r is
+    below pi / pi'; an r beyond these bounds is taken as the nearest bound.
+
+    Parameters
+    ----------
+    observed : array of n probabilities
+        Of the positive label, among points of which a share is labeled positive.
+    share : float
+        This share.
+    pi, pi_prime : float
+        The share of clean positives among the points that are labeled positive, and among those labeled negative.
+
+    Examples
+    --------
+    >>> clean_probabilities(np.array([0.5, 0.8, 0.95]), share=0.5, pi=0.8, pi_prime=0.2).round(3)
+    array([0.5, 1. , 1. ])
+    """
+    labeled_positive, labeled_negative = observed / share, (1 - observed) / (1 - share)
+    positive = np.maximum((1 - pi_prime) * labeled_positive - (1 - pi) * labeled_negative, 0.0)
+    negative = np.maximum(pi * labeled_negative - pi_prime * labeled_positive, 0.0)
+    prior = share * pi + (1 - share) * pi_prime
+    return np.asarray(prior * positive / (prior * positive + (1 - prior) * negative))
