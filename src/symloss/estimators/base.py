@@ -185,7 +185,7 @@ def _weights(sample_weight: Any, X: Any) -> Array:
     """
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     mean = weight[weight > 0].mean() if weight.any() else 1.0
-    return np.asarray(weight / mean if mean < 1 else weight)
+    return np.round(weight / mean, 12) if mean < 1 else np.asarray(weight)
 
 
 def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:

@@ -84,13 +84,13 @@ def fit(estimator: Any, data: TrainingData) -> Any:
     >>> fit(BERClassifier(threshold=0.0), TrainingData(X, X[:, 0] > 0.5, np.ones(100))).classes_
     array([False,  True])
     """
-    estimator = clone(estimator)
+    estimator, data = clone(estimator), data._replace(X=_given(estimator, data.X))
     if is_own(estimator):
         estimator._check_parameters()
         estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
         folds = split(estimator.cv, *data, estimator._seed()) if estimator._needs_folds() else []
         return estimator._fit_points(data, folds)
-    X, positive, weight = data._replace(X=_given(estimator, data.X))
+    X, positive, weight = data
     with _threads_of(estimator):
         if (weight == 1).all():
             return estimator.fit(X, positive)

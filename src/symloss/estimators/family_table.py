@@ -9,8 +9,6 @@ from typing import Any
 
 from torch import nn
 
-from symloss.estimators.boosted import BOOSTING
-from symloss.estimators.cells import CELLS
 from symloss.estimators.family import Family, Scorer
 from symloss.estimators.forest import TREES
 from symloss.estimators.gaussian_process import GAUSSIAN_PROCESS
@@ -19,17 +17,13 @@ from symloss.estimators.kernel import KERNEL
 from symloss.estimators.linear import LINEAR
 from symloss.estimators.modules import ImputedScores
 from symloss.estimators.networks import OWN_NETWORK, PERCEPTRONS
-from symloss.estimators.relevance_process import RELEVANCE_PROCESS
 
 # By the value of the parameter ``model``.
 FAMILIES: dict[str, Family] = {
     "linear": LINEAR,
     "kernel": KERNEL,
     "gaussian_process": GAUSSIAN_PROCESS,
-    "relevance_process": RELEVANCE_PROCESS,
     "trees": TREES,
-    "boosting": BOOSTING,
-    "cells": CELLS,
     "mlp": PERCEPTRONS,
 }
 ALL_FAMILIES = (*FAMILIES.values(), OWN_NETWORK)

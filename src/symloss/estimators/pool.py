@@ -54,6 +54,14 @@ def default_candidates(
     table = [
         (few | many, "linear, unhinged", own()),
         (few | many, "linear, logistic", own("logistic", alpha=0.001)),
+        (few | many, "trees, leaves of 5", trees(min_samples_leaf=5)),
+        (few | many, "random forest, leaves of 20", forest()),
+        (few, "boosting, 100 stumps", stumps()),
+        (few | many, "boosting, 60 small trees", small_trees(min_samples_leaf=40)),
+        (few | many, "boosting, 60 trees", boosting(learning_rate=0.15, max_iter=60, max_leaf_nodes=16)),
+        (few | many, "Gaussian process", process()),
+        (few, "boosting, 100 stumps, 40% pruned", pruned(stumps(), 0.4)),
+        (few, "trees, 20% pruned", pruned(trees(min_samples_leaf=5), 0.2)),
     ]
     size = few if X.shape[0] <= FEW else many if X.shape[0] <= _VERY_MANY else very_many
     chosen = [(name, candidate) for sizes, name, candidate in table if sizes & size]

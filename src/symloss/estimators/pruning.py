@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symloss.estimators.base import TrainingData
 from symloss.estimators.gaussian_process import fit_gaussian_process
@@ -101,7 +101,7 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
 
 @one_thread()
 def credibility(data: TrainingData, seed: int) -> Array:
-    """Return scores of the points by models that have not seen their labels: the better a model ranks, the more it counts.
+    """Return scores of the points by models that have not seen their labels; a model that ranks better counts more.
 
     Examples
     --------

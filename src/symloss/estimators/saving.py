@@ -23,12 +23,13 @@ from torch import Tensor, nn
 from symloss.audit import Noise
 from symloss.columns import Encoding
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.calibration import Calibration
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.family_table import ALL_FAMILIES
 from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
+from symloss.estimators.pruning import Pruned
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
 from symloss.estimators.standardization import Standardization
+from symloss.estimators.threshold import Calibration
 from symloss.estimators.tree_arrays import TREE_MODELS, model_of_trees, trees_of_model
 from symloss.extras import require
 from symloss.files import whole_file
@@ -40,6 +41,7 @@ _FORMAT = "symloss model 1"
 _ESTIMATORS: dict[str, type[BinaryClassifier]] = {
     kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
 }
+_ALL: dict[str, Any] = {**_ESTIMATORS, "Pruned": Pruned}
 # Classes of which the fields are saved.
 _RECORDS: dict[str, Any] = {
     kind.__name__: kind
@@ -242,7 +244,7 @@ class _Writer:
             return self._record(value)
         if type(value) in (list, tuple, dict):
             return self._container(value)
-        if type(value) in _ESTIMATORS.values():
+        if type(value) in _ALL.values():
             return self._estimator(value)
         if isinstance(value, (PerceptronStack, Ensemble)):
             return self._networks(value)
@@ -274,7 +276,7 @@ class _Writer:
         items = [self.json(item) for item in value]
         return {"tuple": items} if isinstance(value, tuple) else items
 
-    def _estimator(self, estimator: BinaryClassifier) -> Any:
+    def _estimator(self, estimator: Any) -> Any:
         parameters = estimator.get_params(deep=False).items()
         return {
             "estimator": type(estimator).__name__,
@@ -344,10 +346,10 @@ class _Reader:
         return stored
 
     def _estimator(self, name: str, parameters: Any, fitted: Any) -> Any:
-        if name not in _ESTIMATORS:
-            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_ESTIMATORS)}")
+        if name not in _ALL:
+            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_ALL)}")
         outer, self._parameters = self._parameters, {key: self.value(part) for key, part in parameters.items()}
-        estimator = _ESTIMATORS[name](**self._parameters)
+        estimator = _ALL[name](**self._parameters)
         for key, value in fitted.items():
             if not _is_fitted(key):
                 raise ValueError(f"{key!r} is no name of a fitted attribute")

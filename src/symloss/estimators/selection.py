@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
@@ -52,6 +52,7 @@ from symloss.estimators.pruning import Pruned
 from symloss.estimators.search import Clock, Search
 from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import clean_probabilities, fit_curve
+from symloss.machines import completed
 from symloss.metrics.samples import two_samples
 
 Array = NDArray[np.float64]
@@ -306,14 +307,10 @@ class _ClassifierCV(BinaryClassifier):
         self, stage: str, function: Any, names: list[str], tasks: list[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         """Yield the numbers and the results of tasks, which joblib runs, and report each by its name."""
-        sends = effective_n_jobs(self.n_jobs) > 1
-        calls = [delayed(_call)(k, sends, function, *task) for k, task in enumerate(tasks)]
-        try:
-            parallel = Parallel(self.n_jobs, return_as="generator_unordered")
-        except ValueError:  # some backends return lists only
-            parallel = Parallel(self.n_jobs)
         start = time.monotonic()
-        for done, (k, result) in enumerate(parallel(calls), 1):
+        if effective_n_jobs(self.n_jobs) > 1:
+            function, tasks = _sent, [(function, *task) for task in tasks]
+        for done, (k, result) in enumerate(completed(function, tasks, self.n_jobs), 1):
             if self.callback is not None:
                 self.callback(stage, done, len(tasks), names[k])
             if self.verbose:
@@ -378,11 +375,12 @@ class _ClassifierCV(BinaryClassifier):
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
 
 
-def _call(k: int, sends: bool, function: Any, *args: Any) -> tuple[int, Any]:
+def _sent(function: Any, *args: Any) -> Any:
+    """Return the result of a function, without the fit if another process cannot be sent it."""
     result = function(*args)
-    if sends and not can_be_sent(result):
-        result = result._replace(fitted=None) if isinstance(result, Scored) else None
-    return k, result
+    if can_be_sent(result):
+        return result
+    return result._replace(fitted=None) if isinstance(result, Scored) else None
 
 
 def _results(names: list[str], search: Search) -> dict[str, Any]:
