@@ -14,10 +14,10 @@ from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
 from symloss.estimators.family import Family, check_above_zero
 from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, family_of
 
-FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5, "n_cells": 8,
+FAST = {"n_estimators": 3, "min_samples_leaf": 5, "epochs": 1, "n_seeds": 1, "n_landmarks": 5,
         "hidden_units": 3,
         "threshold": 0.0, "random_state": 0}  # fmt: skip
-OF_ALL_FAMILIES = {"loss", "prune", "alpha", "threshold", "cv", "warm_start", "random_state"}
+OF_ALL_FAMILIES = {"loss", "alpha", "threshold", "cv", "warm_start", "random_state"}
 
 
 @pytest.fixture(scope="module")

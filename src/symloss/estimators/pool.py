@@ -39,29 +39,46 @@ def default_candidates(
     >>> import numpy as np
     >>> for name, _ in default_candidates(AUCClassifier, np.zeros((300, 2))):
     ...     print(name)
+    linear, unhinged
+    linear, logistic
+    trees, leaves of 20
+    boosting, 100 stumps
+    boosting, 60 small trees
+    boosting, 60 trees
+    Gaussian process
+    Gaussian process, 20% pruned
+    boosting, 100 stumps, 20% pruned
+    boosting, 100 stumps, 40% pruned
     """
-    own = partial(kind, threshold=0.0, random_state=random_state)
-    trees = partial(own, model="trees", n_estimators=60)
-    forest = partial(trees, splits="best")
+    seed: dict[str, Any] = {"random_state": random_state}
+    own = partial(kind, threshold=0.0, **seed)
+    trees = partial(own, model="trees", n_estimators=60 if X.shape[0] <= FEW else 100)
     process = partial(own, "squared", "gaussian_process")
-    boosting = partial(
-        HistGradientBoostingClassifier, l2_regularization=1.0, early_stopping=False, random_state=random_state
-    )
+    boosting = partial(HistGradientBoostingClassifier, l2_regularization=1.0, early_stopping=False, **seed)
     stumps = partial(boosting, learning_rate=0.05, max_iter=100, max_leaf_nodes=2)
-    small_trees = partial(boosting, learning_rate=0.03, max_iter=60, max_leaf_nodes=6)
-    pruned = partial(Pruned, random_state=random_state)
     few, many, very_many = 1, 2, 4
     table = [
         (few | many, "linear, unhinged", own()),
-        (few | many, "linear, logistic", own("logistic", alpha=0.001)),
-        (few | many, "trees, leaves of 5", trees(min_samples_leaf=5)),
-        (few | many, "random forest, leaves of 20", forest()),
+        (few | many | very_many, "linear, logistic", own("logistic", alpha=0.001)),
+        (few | many | very_many, "trees, leaves of 20", trees(min_samples_leaf=20)),
+        (many | very_many, "trees, leaves of 5", trees(min_samples_leaf=5)),
         (few, "boosting, 100 stumps", stumps()),
-        (few | many, "boosting, 60 small trees", small_trees(min_samples_leaf=40)),
-        (few | many, "boosting, 60 trees", boosting(learning_rate=0.15, max_iter=60, max_leaf_nodes=16)),
+        (
+            few | many,
+            "boosting, 60 small trees",
+            boosting(learning_rate=0.03, max_iter=60, max_leaf_nodes=6, min_samples_leaf=40),
+        ),
+        (few, "boosting, 60 trees", boosting(learning_rate=0.15, max_iter=60, max_leaf_nodes=16)),
+        (many | very_many, "boosting, 100 trees", boosting()),
+        (
+            very_many,
+            "boosting, 300 trees",
+            boosting(learning_rate=0.05, max_iter=300, max_leaf_nodes=63, min_samples_leaf=100),
+        ),
         (few | many, "Gaussian process", process()),
-        (few, "boosting, 100 stumps, 40% pruned", pruned(stumps(), 0.4)),
-        (few, "trees, 20% pruned", pruned(trees(min_samples_leaf=5), 0.2)),
+        (few, "Gaussian process, 20% pruned", Pruned(process(), 0.2, **seed)),
+        (few, "boosting, 100 stumps, 20% pruned", Pruned(stumps(), 0.2, **seed)),
+        (few, "boosting, 100 stumps, 40% pruned", Pruned(stumps(), 0.4, **seed)),
     ]
     size = few if X.shape[0] <= FEW else many if X.shape[0] <= _VERY_MANY else very_many
     chosen = [(name, candidate) for sizes, name, candidate in table if sizes & size]

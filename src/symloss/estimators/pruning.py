@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
@@ -23,6 +25,8 @@ Array = NDArray[np.float64]
 _FOREST = {"min_samples_leaf": 20, "max_features": "sqrt", "bootstrap": True, "oob_score": True}
 _LANDMARKS = 300
 _MOST = 100_000  # points of the bag of a tree
+_REMEMBERED = 12  # a fit to all points and those to up to eleven folds
+_found: dict[str, Array] = {}
 
 
 class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,9 +103,10 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
         return tags
 
 
-@one_thread()
 def credibility(data: TrainingData, seed: int) -> Array:
     """Return scores of the points by models that have not seen their labels; a model that ranks better counts more.
+
+    What was found for the last points is remembered: a search asks for several candidates about each fold.
 
     Examples
     --------
@@ -110,13 +115,24 @@ def credibility(data: TrainingData, seed: int) -> Array:
     >>> bool(scores[20] < 0 < scores[180])
     True
     """
+    key = joblib.hash((tuple(data), seed))
+    if key not in _found:
+        if len(_found) == _REMEMBERED:
+            del _found[next(iter(_found))]
+        _found[key] = _credibility(data, seed)
+    return _found[key]
+
+
+@one_thread()
+def _credibility(data: TrainingData, seed: int) -> Array:
     sign = np.where(data.positive, 1.0, -1.0)
     weight = None if (data.weight == 1).all() else data.weight
-    most = min(_MOST, len(sign))
+    settings = {**_FOREST, "max_samples": min(_MOST, len(sign)), "random_state": seed}
     held_out = []
-    for kind, trees in ((ExtraTreesRegressor, 75), (RandomForestRegressor, 50)):
-        forest = kind(trees, max_samples=most, random_state=seed, **_FOREST)
-        held_out.append(np.nan_to_num(forest.fit(data.X, sign, weight).oob_prediction_))
+    for forest in (ExtraTreesRegressor(75, **settings), RandomForestRegressor(50, **settings)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of points that are in all bags: their score is 0
+            held_out.append(np.nan_to_num(forest.fit(data.X, sign, weight).oob_prediction_))
     if not issparse(data.X):
         complete = Imputation.fit(data.X, data.weight).transform(data.X)
         _, left_out = fit_gaussian_process(complete, *data[1:], n_landmarks=_LANDMARKS, seed=seed)
