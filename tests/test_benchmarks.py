@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import symloss as sl
-from symloss.estimators.standard_errors import auc_contributions
-from symloss.estimators.weighting import weights_of_average
+from symloss.estimators.judging import auc_contributions, weights_of_average
 
 BENCHMARKS = Path(sl.__file__).parents[2] / "benchmarks"
 if not BENCHMARKS.exists():

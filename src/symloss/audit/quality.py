@@ -102,6 +102,22 @@ def quality_of(pos: Sample, neg: Sample, given: Contamination | None) -> tuple[A
     return _right(of_pos, of_neg, slope, intercept, _FlipPairs(mean, mean), weight / weight.sum())
 
 
+def logistic_curve(of_pos: Array, pos_weight: Array, of_neg: Array, neg_weight: Array) -> tuple[float, float]:
+    """Return the slope of the most likely logistic curve through given labels, at least 0, and where it crosses 1/2.
+
+    Examples
+    --------
+    >>> slope, crossing = logistic_curve(np.array([1.0, 4.0, 7.0]), np.ones(3), np.array([1.0, -2.0, 3.0]), np.ones(3))
+    >>> slope > 0, 1 < crossing < 4
+    (True, True)
+    """
+    center, unit = _middle(np.concatenate([of_pos, of_neg]), np.concatenate([pos_weight, neg_weight]))
+    places = (np.clip((scores - center) / unit, -_FARTHEST, _FARTHEST) for scores in (of_pos, of_neg))
+    bins = _binned(next(places), pos_weight, next(places), neg_weight)
+    (slope,), (intercept,), _ = _most_likely(bins, _FlipPairs(np.zeros(1), np.zeros(1)))
+    return float(slope / unit), float(center - unit * (intercept / slope if slope > 0 else 0.0))
+
+
 class _FlipPairs(NamedTuple):
     """Pairs of rates: how often the labels of clean positives and of clean negatives are flipped."""
 

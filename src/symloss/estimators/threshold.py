@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from symloss.audit.curve import FlipPairs, binned, middle, most_likely
+from symloss.audit.quality import logistic_curve
 
 Array = NDArray[np.float64]
 _ERRORS = 2.0  # so many standard errors behind the best threshold, the labels tell that another one is worse
@@ -75,16 +75,12 @@ def fit_curve(scores: Array, positive: NDArray[np.bool_], weight: Array) -> Curv
     >>> fit_curve(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4)).threshold
     2.5
     """
-    total = weight[positive].sum(), weight[~positive].sum()
-    intercept = float(np.log(total[0] / total[1]))
-    balanced = weight / np.where(positive, *total)
-    center, unit = middle(scores, balanced)
-    with np.errstate(over="ignore"):
-        place = np.clip((scores / 4 - center / 4) / unit * 4, -1e300, 1e300)
-    bins = binned(place[positive], balanced[positive], place[~positive], balanced[~positive])
-    (slope,), (crossing,), _ = most_likely(bins, FlipPairs(np.zeros(1), np.zeros(1)))
-    target = center - unit * (crossing / slope if slope > 0 else 0.0)
-    return Curve(_threshold(scores, positive, weight, float(target)), Calibration(float(slope / unit), intercept))
+    of_pos, of_neg = weight[positive].sum(), weight[~positive].sum()
+    slope, crossing = logistic_curve(
+        scores[positive], weight[positive] / of_pos, scores[~positive], weight[~positive] / of_neg
+    )
+    threshold = _threshold(scores, positive, weight, crossing)
+    return Curve(threshold, Calibration(slope, float(np.log(of_pos / of_neg))))
 
 
 def _threshold(scores: Array, positive: NDArray[np.bool_], weight: Array, target: float) -> float:

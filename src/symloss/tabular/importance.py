@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from symloss.estimators import AUCClassifierCV
-from symloss.estimators.candidates import fit_together, raw_scores
+from symloss.estimators.base import TrainingData
+from symloss.estimators.candidates import fit, raw_scores
 from symloss.estimators.folds import split
 from symloss.metrics import auc, balanced_accuracy
 from symloss.tabular.checks import places
@@ -64,8 +64,8 @@ def column_importance(model: TableModel, frame: DataFrame, seconds: float = 20.0
         if folds and (time.monotonic() - start) * (k + 1) / k > seconds:
             break
         with one_thread():
-            members = [clone(member.estimator) for member in estimator.members_]
-            fits = fit_together(members, values[train], positive[train], weight[train])
+            training = TrainingData(values[train], positive[train], weight[train])
+            fits = [fit(member.estimator, training) for member in estimator.members_]
             generator, points, labels = np.random.default_rng(k), values[test], (positive[test], weight[test])
             whole, falls = _score(estimator, fits, points, *labels), list[float]()
             for _, features in places(model.encoding):
