@@ -186,7 +186,8 @@ class _ClassifierCV(BinaryClassifier):
         labels, which ``predict_clean_proba`` returns. They come from a logistic curve, fitted to out-of-fold scores.
         At the threshold, the probability of the positive label is the share of points with this label.
         """
-        observed = self.calibration_.probabilities(self.decision_function(X))
+        scores = self.decision_function(X)
+        observed = self.calibration_.probabilities(scores)
         return np.stack([1 - observed, observed], 1)
 
     @available_if(_knows_rates)  # type: ignore[untyped-decorator]
