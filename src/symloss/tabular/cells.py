@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FEW = 50  # values, by which most columns of text are told
-_PLAIN = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"  # which pyarrow reads
 _SIGN_OF = {".": "point", ",": "comma"}
 
 
 class _Written(NamedTuple):
-    """How a column of a file writes its numbers, and its first value that has a point or a comma."""
+    """How a column of a file writes its numbers, a value that has a point or a comma, and its plain numbers."""
 
     numbers: Numbers
     example: str | None
+    plain: pa.Array | None
 
     @property
     def tells(self) -> bool:
@@ -39,21 +39,21 @@ def as_values(
     the other one stay texts; otherwise a column whose numbers do not tell has the mark of the others.
     """
     given = {name: _without_missing(table[name]) for name in table.column_names}
-    written = {name: _written(column) for name, column in given.items() if name not in text}
+    written = {name: _written(*cells) for name, cells in given.items() if name not in text}
     decimal, notes = options.decimal, list[str]()
     if decimal is None:
         decimal, notes = _decimal_of([found for found in written.values() if found], sep, options.usual_decimal)
     told = options.decimal is not None
     decided = bool(notes)  # a note on all columns that do not tell
     values, codes = {}, []
-    for name, column in given.items():
+    for name, (column, _) in given.items():
         found = written.get(name)
         if found is None or (told and found.tells and found.numbers.decimal != decimal):
             values[name] = _texts_or_truth(column, name in text)
             codes += [name] if name not in text and _are_codes(column) else []
             continue
         own = found.numbers.decimal if found.tells else decimal or "."
-        values[name] = _numbers(column, own)
+        values[name] = _numbers(column, found, own)
         if decimal is not None and own != decimal:
             reads = f"{named('decimal', decimal)} reads it as text"
             notes.append(f"column {name!r} has a decimal {_SIGN_OF[own]} ({found.example}); {reads}")
@@ -75,29 +75,47 @@ def as_written(column: pa.ChunkedArray) -> Any:
     return pc.if_else(pc.equal(column, ""), None, column).to_pandas()
 
 
-def _without_missing(column: pa.ChunkedArray) -> pa.Array:
+def _without_missing(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array | None]:
+    """Return a column without the texts that say that a value is missing, and its numbers if pyarrow reads all."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    missing = pc.is_in(pc.utf8_lower(column), pa.array(sorted(MISSING)))
-    return pc.if_else(missing, None, column).combine_chunks()
+    known = pc.if_else(pc.equal(column, ""), None, column).combine_chunks()
+    plain = _plain(known)
+    if plain is None:
+        known = pc.if_else(pc.is_in(pc.utf8_lower(known), pa.array(sorted(MISSING))), None, known)
+        plain = _plain(known)
+    return known, plain
 
 
-def _written(column: pa.Array) -> _Written | None:
+def _plain(column: pa.Array) -> pa.Array | None:
+    """Return the numbers of a column if pyarrow reads all; it reads no more than ``Numbers``, but for nan and inf."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if pc.all(pc.is_finite(numbers)).as_py() else None
+
+
+def _written(column: pa.Array, plain: pa.Array | None) -> _Written | None:
     """Return how a column writes its numbers; None if it holds other texts, or codes, or nothing."""
     import pyarrow.compute as pc
 
     known = column.drop_null()
-    if Numbers.recognize(known[:_FEW].to_pylist()) is None:
+    few = known[:_FEW].to_pylist()
+    if Numbers.recognize(few) is None:
         return None
-    telling = known.filter(pc.match_substring_regex(known, "[.,]"))[:_FEW].to_pylist()
+    telling = [text for text in few if "." in text or "," in text]
+    telling = telling or known.filter(pc.match_substring_regex(known, "[.,]"))[:_FEW].to_pylist()
     example = telling[0] if telling else None
-    few = Numbers.recognize(telling or ["0"])
-    plain = pc.all(pc.match_substring_regex(known, _PLAIN)).as_py()
-    if plain and few is not None and few.told and few.decimal == ".":  # at once, for a column may be long
-        return _Written(few, example)
+    numbers = Numbers.recognize(telling or few)
+    if plain is not None and numbers == Numbers(".") and (telling or not _are_codes(column)):
+        return _Written(numbers, example, plain)  # at once, for a column may be long
     numbers = Numbers.recognize(pc.unique(known).to_pylist())
-    return None if numbers is None or numbers.mark else _Written(numbers, example)
+    return None if numbers is None or numbers.mark else _Written(numbers, example, plain)
 
 
 def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[str | None, list[str]]:
@@ -121,19 +139,16 @@ def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[s
     ]
 
 
-def _numbers(column: pa.Array, decimal: str) -> Any:
+def _numbers(column: pa.Array, found: _Written, decimal: str) -> Any:
     import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if decimal == "," or not pc.all(pc.match_substring_regex(column, _PLAIN)).as_py():
-        codes, found = pd.factorize(column.to_pandas())
+    if found.plain is None or (decimal == "," and found.example):
+        codes, texts = pd.factorize(column.to_pandas())
         form = Numbers(decimal)
-        return pd.Series(np.array([*(form.number(text) for text in found), np.nan])[codes])
-    numbers = column.cast(pa.float64())
-    if not column.null_count and pc.all(pc.match_substring_regex(column, "^-?[0-9]{1,18}$")).as_py():
-        numbers = column.cast(pa.int64())
-    return numbers.to_pandas()
+        return pd.Series(np.array([*(form.number(text) for text in texts), np.nan])[codes])
+    numbers = found.plain.to_pandas()
+    whole = not found.example and not column.null_count and (numbers.abs() < 2**53).all() and (numbers % 1 == 0).all()
+    return numbers.astype(np.int64) if whole else numbers
 
 
 def _texts_or_truth(column: pa.Array, is_text: bool) -> Any:

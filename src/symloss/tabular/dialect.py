@@ -20,7 +20,6 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _MARKS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
 _HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator is looked for
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # which no text has
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
 _JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{])")
 _SAYS = re.compile(r'"?sep=([,;\t|])"?[ \t]*(?:\r\n|\r|\n)')
@@ -207,7 +206,7 @@ def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
 
 
 def _undecodable(source: Source, encoding: str) -> int | None:
-    """Return the first line that is not text in this encoding: it cannot be decoded, or has signs that no text has."""
+    """Return the first line that is not text in this encoding: it cannot be decoded, or holds a NUL."""
     line = 1
     with source.path.open("rb") as stream:
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -217,8 +216,8 @@ def _undecodable(source: Source, encoding: str) -> int | None:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 return line + error.object[: error.start].count(b"\n")
-            if (wrong := _CONTROL.search(text)) is not None:
-                return line + text[: wrong.start()].count("\n")
+            if "\0" in text:
+                return line + text[: text.index("\0")].count("\n")
             if not block:
                 return None
             line += text.count("\n")
