@@ -227,6 +227,7 @@ def forged(path, change):
         (lambda c: c["estimator"]["fitted"].update(predict=1), "'predict' is no name of a fitted"),
         (lambda c: c["estimator"]["fitted"].update(classes_={"array": "a9"}), "no 'a9'"),
         (lambda c: c["estimator"]["fitted"].update(scorer_={"subprocess.Popen": ["x"]}), "unknown kind of value"),
+        (lambda c: c["estimator"]["fitted"].update(scorer_={"skops": "array0"}), "no 'skopsarray0'"),
         (lambda c: c["estimator"]["parameters"].update(loss={"loss": ["os:x", {}]}), "unknown loss 'os:x'"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from symloss.columns import Encoding, check_collected, check_range, column_names, has_only_numbers, library_of
 from symloss.estimators.judging import Judge
+from symloss.models.family import TrainingData
 
 Array = NDArray[np.float64]
 _SHOWN = 20  # how many columns an error names
-
-
-class TrainingData(NamedTuple):
-    """Training data: features, one row per point; whether each label is the positive one; and weights."""
-
-    X: Any
-    positive: NDArray[np.bool_]
-    weight: Array
-
-    def used(self) -> TrainingData:
-        """Return the rows whose weight is above 0."""
-        return self if (self.weight > 0).all() else self.rows(np.flatnonzero(self.weight > 0))
-
-    def rows(self, rows: NDArray[np.intp]) -> TrainingData:
-        """Return some of the rows."""
-        return TrainingData(self.X[rows], self.positive[rows], self.weight[rows])
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -18,11 +18,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from symloss.estimators.base import TrainingData
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.family_table import family_of
 from symloss.estimators.folds import WithFrame, split
 from symloss.estimators.pruning import Pruned
+from symloss.models.families import family_of
+from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]

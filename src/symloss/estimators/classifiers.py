@@ -15,14 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from symloss.estimators.base import BinaryClassifier, TrainingData
-from symloss.estimators.family import PenalizedRisk, Scorer
-from symloss.estimators.family_table import ALL_FAMILIES, FAMILIES, as_module, family_of
+from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.folds import Folds, merge, out_of_fold, split
 from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.threshold import choose_threshold
 from symloss.losses import Loss, LossLike, get_loss
+from symloss.models.families import FAMILIES, as_module, family_of
+from symloss.models.family import PenalizedRisk, Scorer, TrainingData
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,6 @@ class _Classifier(BinaryClassifier):
         model: str | nn.Module | Callable[[int], nn.Module] = "linear",
         *,
         alpha: float = 0.01,
-        gamma: float = 1.0,
         n_landmarks: int = 300,
         n_estimators: int = 200,
         min_samples_leaf: int = 20,
@@ -61,7 +60,6 @@ class _Classifier(BinaryClassifier):
         self.loss = loss
         self.model = model
         self.alpha = alpha
-        self.gamma = gamma
         self.n_landmarks = n_landmarks
         self.n_estimators = n_estimators
         self.min_samples_leaf = min_samples_leaf
@@ -142,7 +140,7 @@ class _Classifier(BinaryClassifier):
         threshold: Any = self.threshold
         if threshold != "auto" and not (isinstance(threshold, Real) and math.isfinite(threshold)):
             raise ValueError(f"threshold must be 'auto' or a number, got {self.threshold!r}")
-        for family in ALL_FAMILIES:
+        for family in FAMILIES.values():
             for name, check in family.parameters.items():
                 if check is not None:
                     check(name, getattr(self, name))
@@ -229,7 +227,6 @@ class BERClassifier(_Classifier):
         The family of models that the scores come from.
 
         - ``"linear"``: linear scores of standardized features.
-        - ``"kernel"``: sums of Gaussian kernels around points of the data.
         - ``"gaussian_process"``: the mean of a Gaussian process, whose loss is ``"squared"``.
         - ``"trees"``: randomized trees with large leaves, which take missing values. Their loss is ``"unhinged"``, or
           ``"squared"``, which gives the same scores and recovers eta.
@@ -237,12 +234,9 @@ class BERClassifier(_Classifier):
         - nn.Module or callable: a network of your own with one score per point, or a function that makes one from the
           number of features.
     alpha : float, default=0.01
-        The L2 penalty of linear and kernel models, and the weight decay of networks.
-    gamma : float, default=1.0
-        How narrow the kernels of ``model="kernel"`` are. A kernel is ``exp(-gamma |x - x'|^2 / m)``, where m is the
-        mean squared distance of two standardized points.
+        The L2 penalty of linear models, and the weight decay of networks.
     n_landmarks : int, default=300
-        How many points of the data have a kernel around them, with kernels and Gaussian processes (Nyström's method).
+        How many points of the data a Gaussian process has its kernel around (Nyström's method).
     n_estimators : int, default=200
         The number of trees.
     min_samples_leaf : int, default=20
@@ -278,9 +272,9 @@ class BERClassifier(_Classifier):
         The folds that the threshold is chosen on. With a number, equal rows are in the same fold, unless they are more
         than 5% of all.
     warm_start : bool, default=False
-        Whether a fit continues from the last one. Linear models, kernel models and networks start from its weights, and
-        keep its medians and indicators; the latter two also keep its landmarks, and its means and deviations of the
-        features. A forest gets the trees that it lacks. Models that the threshold is chosen with are fitted anew.
+        Whether a fit continues from the last one. Linear models and networks start from its weights, a Gaussian process
+        keeps its landmarks and its length, a forest gets the trees that it lacks, and all keep medians and indicators.
+        Models that the threshold is chosen with are fitted anew.
     random_state : int or numpy RandomState, default=None
         The seed of everything random.
     n_jobs : int, default=None

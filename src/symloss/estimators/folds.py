@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 
-from symloss.estimators.base import TrainingData
+from symloss.models.family import TrainingData
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -177,25 +177,6 @@ def merge(data: TrainingData, folds: Folds) -> Merged:
     place[used] = of_used
     merged = data.rows(used[first])._replace(weight=np.bincount(of_used, data.weight[used]).astype(np.float64))
     return Merged(merged, [(np.unique(place[train]), np.unique(place[test])) for train, test in folds], place)
-
-
-def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it.
-
-    Examples
-    --------
-    >>> train, validation = hold_out(np.array([True, False] * 10), 0.1, seed=0)
-    >>> len(train), len(validation)
-    (18, 2)
-    """
-    generator = np.random.default_rng(seed)
-    held_out = []
-    for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        if len(rows) < 2:
-            raise ValueError(f"early stopping needs two points of each class, got {len(rows)}")
-        held_out.append(generator.permutation(rows)[: min(max(round(fraction * len(rows)), 1), len(rows) - 1)])
-    validation = np.sort(np.concatenate(held_out))
-    return np.setdiff1d(np.arange(len(positive)), validation), validation
 
 
 def out_of_fold(scores_of: Callable[[Rows, Any], Array], X: Any, folds: Folds) -> Array:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import fit, raw_scores
 from symloss.estimators.judging import Score
+from symloss.models.family import TrainingData
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from symloss.estimators.standardization import blocks
+from symloss.models.family import blocks
 
 Array = NDArray[np.float64]
 _MANY_ROWS = 100_000

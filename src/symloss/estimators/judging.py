@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from symloss.estimators.standardization import Standardization
 from symloss.metrics import Estimate, auc, balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
 from symloss.metrics.scores import share_below
+from symloss.models.family import Standardization
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.bool_]

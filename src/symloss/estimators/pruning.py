@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.estimators.base import TrainingData
-from symloss.estimators.gaussian_process import fit_gaussian_process
 from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
+from symloss.models.family import TrainingData
+from symloss.models.process import fit_gaussian_process
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]

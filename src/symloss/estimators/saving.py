@@ -20,33 +20,35 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from symloss import __version__
 from symloss.audit import Noise
 from symloss.columns import Encoding
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.family_table import ALL_FAMILIES
-from symloss.estimators.networks import Ensemble, NetworkScores, build_networks
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
-from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import Calibration
-from symloss.estimators.tree_arrays import TREE_MODELS, model_of_trees, trees_of_model
 from symloss.extras import require
 from symloss.files import whole_file
 from symloss.losses import get_loss, list_losses
 from symloss.metrics import Estimate
 from symloss.models import Layers, PerceptronStack
+from symloss.models.families import FAMILIES
+from symloss.models.family import Standardization
+from symloss.models.networks import Ensemble, NetworkScores, build_networks
+from symloss.models.trees import TREE_MODELS, model_of_trees, trees_of_model
 
 _FORMAT = "symloss model 1"
 _ESTIMATORS: dict[str, type[BinaryClassifier]] = {
     kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
 }
-_ALL: dict[str, Any] = {**_ESTIMATORS, "Pruned": Pruned}
+_PARTS: dict[str, Any] = {**_ESTIMATORS, "Pruned": Pruned}  # what an estimator may hold
 # Classes of which the fields are saved.
 _RECORDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (*(family.scorer for family in ALL_FAMILIES), Standardization, Member, Calibration, Noise, Estimate)
+    for kind in (*(each.scorer for each in FAMILIES.values()), Standardization, Member, Calibration, Noise, Estimate)
 }
+_SKOPS = "skops"  # how the names of tensors begin that hold what skops has written; only these are given to skops
 _NOT_SAVED = ("callback",)  # a function of the user's program, not a part of the model
 _HARMLESS = "sklearn.model_selection._split."  # skops lists folds among the types to trust, which are only numbers
 
@@ -141,7 +143,8 @@ def save_with(estimator: BinaryClassifier, path: str | Path, beside: Any) -> Non
         raise ValueError(f"can save one of {', '.join(_ESTIMATORS)}, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     writer = _Writer()
-    contents = {"versions": _versions(), "estimator": writer.json(estimator), "beside": beside}
+    versions = {"symloss": __version__, "torch": torch.__version__, "scikit-learn": sklearn.__version__}
+    contents = {"versions": versions, "estimator": writer.json(estimator), "beside": beside}
     text = json.dumps(contents, allow_nan=False)
     metadata = {"format": _FORMAT, "contents": text, "sha256": _digest(text, writer.tensors)}
     with whole_file(Path(path)) as temporary:
@@ -149,14 +152,7 @@ def save_with(estimator: BinaryClassifier, path: str | Path, beside: Any) -> Non
 
 
 def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> tuple[BinaryClassifier, Any]:
-    """Return the estimator of a file, and what was saved beside it; ``load`` says what the parameters are.
-
-    Examples
-    --------
-    >>> load_with("/no/such/file")
-    Traceback (most recent call last):
-    ValueError: no model in /no/such/file: expected a file that symloss has saved
-    """
+    """Return the estimator of a file, and what was saved beside it; ``load`` says what the parameters are."""
     path = Path(path)
     contents, tensors = _contents(path)
     _check_trusted(path, tensors, trusted)
@@ -215,12 +211,6 @@ def _digest(text: str, tensors: dict[str, Tensor]) -> str:
     return hashlib.sha256(text.encode() + safetensors.torch.save(tensors)).hexdigest()
 
 
-def _versions() -> dict[str, str]:
-    from symloss import __version__
-
-    return {"symloss": __version__, "torch": torch.__version__, "scikit-learn": sklearn.__version__}
-
-
 class _Writer:
     """Turns values into JSON, and keeps apart the tensors that it names."""
 
@@ -244,13 +234,14 @@ class _Writer:
             return self._record(value)
         if type(value) in (list, tuple, dict):
             return self._container(value)
-        if type(value) in _ALL.values():
+        if type(value) in _PARTS.values():
             return self._estimator(value)
         if isinstance(value, (PerceptronStack, Ensemble)):
             return self._networks(value)
         if trees := trees_of_model(value):
             return {"trees": {"class": type(value).__name__, "parts": [self.json(part) for part in trees]}}
-        return {"skops": self._keep(torch.frombuffer(bytearray(_skops_bytes(value)), dtype=torch.uint8), "skops")}
+        content = torch.frombuffer(bytearray(_skops_bytes(value)), dtype=torch.uint8)
+        return {"skops": self._keep(content, _SKOPS).removeprefix(_SKOPS)}
 
     def _keep(self, tensor: Tensor, kind: str = "array") -> str:
         key = f"{kind}{len(self.tensors)}"
@@ -330,8 +321,8 @@ class _Reader:
                 return type(loss) if parameters is None else loss
             case {"trees": {"class": name, "parts": parts}}:
                 return model_of_trees(TREE_MODELS[name], *self.value(parts))
-            case {"skops": key}:
-                return _value_of_skops(self._tensors[key].numpy().tobytes())
+            case {"skops": number}:
+                return _value_of_skops(self._tensors[f"{_SKOPS}{number}"].numpy().tobytes())
             case {"own network": name}:
                 return self._own_network(name)
             case {"perceptrons": [n_features, hidden_units, key]}:
@@ -346,10 +337,10 @@ class _Reader:
         return stored
 
     def _estimator(self, name: str, parameters: Any, fitted: Any) -> Any:
-        if name not in _ALL:
-            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_ALL)}")
+        if name not in _PARTS:
+            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_PARTS)}")
         outer, self._parameters = self._parameters, {key: self.value(part) for key, part in parameters.items()}
-        estimator = _ALL[name](**self._parameters)
+        estimator = _PARTS[name](**self._parameters)
         for key, value in fitted.items():
             if not _is_fitted(key):
                 raise ValueError(f"{key!r} is no name of a fitted attribute")
@@ -420,7 +411,7 @@ def _value_of_skops(content: bytes) -> Any:
 
 def _check_trusted(path: Path, tensors: dict[str, Tensor], trusted: Collection[str]) -> None:
     """Raise ValueError, with a list of all types that skops does not load by itself, unless all are trusted."""
-    contents = [tensor.numpy().tobytes() for key, tensor in tensors.items() if key.startswith("skops")]
+    contents = [tensor.numpy().tobytes() for key, tensor in tensors.items() if key.startswith(_SKOPS)]
     if not contents:
         return
     require("save", "loading an estimator that is not symloss's own needs skops", "skops")

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import Candidates, Scored, fit_and_score
 from symloss.estimators.folds import Folds, check_test_folds
 from symloss.estimators.judging import Judge, weights_by_least_squares, weights_of_average
 from symloss.estimators.pool import FEW
 from symloss.estimators.threshold import choose_threshold
+from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]

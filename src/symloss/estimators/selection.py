@@ -29,7 +29,7 @@ from symloss.audit.noise import noise_of
 from symloss.audit.quality import quality_of
 from symloss.columns import library_of
 from symloss.corruption import Contamination, check_contamination
-from symloss.estimators.base import BinaryClassifier, TrainingData
+from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.candidates import (
     Candidates,
     Scored,
@@ -41,19 +41,18 @@ from symloss.estimators.candidates import (
     with_labels,
 )
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.family import check_count
-from symloss.estimators.family_table import family_of
 from symloss.estimators.folds import WithFrame, merge, split
 from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.modules import AveragedScores
 from symloss.estimators.pool import default_candidates
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.search import Clock, Search
-from symloss.estimators.standardization import Standardization
 from symloss.estimators.threshold import clean_probabilities, fit_curve
 from symloss.machines import completed
 from symloss.metrics.samples import two_samples
+from symloss.models.families import family_of
+from symloss.models.family import Standardization, TrainingData, check_count
+from symloss.models.modules import AveragedScores
 
 Array = NDArray[np.float64]
 
@@ -214,12 +213,13 @@ class _ClassifierCV(BinaryClassifier):
                 own = fitted.estimator_ if isinstance(fitted, Pruned) else fitted
                 if not is_own(own) or family_of(own.model).to_module is None:
                     raise ValueError(
-                        f"to_module() needs members that are linear, kernel, process or network models, got "
+                        f"to_module() needs members that are linear, process or network models, got "
                         f"{member.name}: fit with candidates of these models only"
                     )
                 modules.append(own.to_module())
                 shares.append([member.weight / len(member.fits), member.mean, member.scale])
-        return AveragedScores(modules, *np.array(shares).T, self.threshold_).eval()
+        weights, means, scales = np.array(shares).T
+        return AveragedScores(modules, weights, means, scales, self.threshold_).eval()
 
     def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
         """Return how far the score on noisy folds falls if the values of a column of X are shuffled.

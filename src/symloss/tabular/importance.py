@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.estimators import AUCClassifierCV
-from symloss.estimators.base import TrainingData
 from symloss.estimators.candidates import fit, raw_scores
 from symloss.estimators.folds import split
 from symloss.metrics import auc, balanced_accuracy
+from symloss.models.family import TrainingData
 from symloss.tabular.checks import places
 from symloss.tabular.evaluation import rows_of
 from symloss.tabular.model import Rows, TableModel

@@ -1,19 +1,38 @@
-"""What a family of models declares about itself: all that the estimators need to know about it."""
+"""What a family of models declares about itself, and what several families share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import nn
 
 from symloss.losses import Loss
+from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
+_BLOCK = 2**20  # how many numbers a temporary array may hold
+
+
+class TrainingData(NamedTuple):
+    """Training data: features, one row per point; whether each label is the positive one; and weights."""
+
+    X: Any
+    positive: NDArray[np.bool_]
+    weight: Array
+
+    def used(self) -> TrainingData:
+        """Return the rows whose weight is above 0."""
+        return self if (self.weight > 0).all() else self.rows(np.flatnonzero(self.weight > 0))
+
+    def rows(self, rows: NDArray[np.intp]) -> TrainingData:
+        """Return some of the rows."""
+        return TrainingData(self.X[rows], self.positive[rows], self.weight[rows])
 
 
 class Scorer(Protocol):
@@ -49,20 +68,16 @@ class PenalizedRisk(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models; ``family_table.py`` lists them all.
+    """A family of models; ``families.py`` lists them all.
 
     Parameters
     ----------
-    description : str
-        What ``help(BERClassifier)`` says about the family, below the parameter ``model``.
     fit : callable
         ``fit(data, objective, seed, start, **parameters)`` returns a fitted model. ``data`` are the ``TrainingData``,
         all weights above 0; ``objective`` is the ``PenalizedRisk`` to minimize; ``start`` is the model that a warm
         start continues from, or None.
     scorer : type
         The class of fitted models: a NamedTuple with a method ``scores(X)``. ``save`` writes its fields into files.
-    stored_as : str
-        How files name this class. Names in files must not change: earlier files have to be read.
     parameters : dict
         The parameters of the estimator that ``fit`` takes, each with the function that checks it, or None. They are
         checked in every fit, also if another family is fitted, as scikit-learn does.
@@ -83,15 +98,13 @@ class Family:
 
     Examples
     --------
-    >>> from symloss.estimators.family_table import FAMILIES
+    >>> from symloss.models.families import FAMILIES
     >>> [name for name, family in FAMILIES.items() if family.takes_sparse]
     ['linear', 'trees']
     """
 
-    description: str
     fit: Callable[..., Scorer]
     scorer: type[Any]
-    stored_as: str
     parameters: Mapping[str, Callable[[str, Any], None] | None]
     check_objective: Callable[[PenalizedRisk], None] | None = None
     to_module: Callable[[Any, float], nn.Module] | None = None
@@ -101,14 +114,73 @@ class Family:
     is_stable: bool = False
 
 
+class Standardization(NamedTuple):
+    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1.
+
+    Examples
+    --------
+    >>> standardization = Standardization.fit(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
+    >>> standardization.transform(np.array([[4.0, 6.0]]))
+    array([[3., 1.]])
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    @one_thread()
+    def fit(cls, X: Any, weight: Array) -> Standardization:
+        """Compute both for the columns of an array or of a sparse matrix, which is not made dense."""
+        if isinstance(X, np.ndarray):
+            share = weight / weight.sum()
+            mean, low, high = X.T @ share, X.min(0), X.max(0)
+            variance = np.sum([share[rows] @ (X[rows] - mean) ** 2 for rows in blocks(*X.shape)], 0)
+        else:
+            mean, variance = mean_variance_axis(X, 0, weights=weight)
+            low, high = min_max_axis(X, 0)
+        constant = (low == high) | (variance == 0)
+        return cls(np.where(low == high, low, mean), np.sqrt(np.where(constant, 1.0, variance)))
+
+    def transform(self, X: Array) -> Array:
+        """Return the standardized rows of X: less the mean, divided by the scale."""
+        return np.asarray((X - self.mean) / self.scale)
+
+
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small.
+
+    Examples
+    --------
+    >>> list(blocks(5, 2**19))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    size = max(_BLOCK // max(width, 1), 1)
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
+    """Return weights with which both classes have the same total.
+
+    Each is multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums
+    exact.
+
+    Examples
+    --------
+    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 1.0]))
+    array([2., 1., 1.])
+    """
+    return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
+
+
 def check_above_zero(name: str, value: Any) -> None:
     """Raise ValueError unless a parameter is above 0.
 
     Examples
     --------
-    >>> check_above_zero("gamma", 0.0)
+    >>> check_above_zero("alpha", 0.0)
     Traceback (most recent call last):
-    ValueError: gamma must be above 0, got 0.0
+    ValueError: alpha must be above 0, got 0.0
     """
     if not value > 0:
         raise ValueError(f"{name} must be above 0, got {value!r}")

@@ -1,18 +1,140 @@
-"""Forests and boosted trees as plain arrays, in which every index is checked before scikit-learn follows it."""
+"""Trees: a score is the average label of the leaves that a point falls into. Also trees as arrays, to be saved."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.tree._tree import Tree
 
+from symloss.models.family import Array, Family, PenalizedRisk, TrainingData, balanced_weight, check_count
+
+FORESTS = {"random": ExtraTreesRegressor, "best": RandomForestRegressor}  # by the value of the parameter ``splits``
+POINTS_OF_A_TREE = 100_000  # with more points, each tree is grown on so many of them
 TREE_MODELS: dict[str, Any] = {
     kind.__name__: kind for kind in (ExtraTreesRegressor, RandomForestRegressor, HistGradientBoostingClassifier)
 }
-_MOST_FEATURES = 2**24
+_MOST_FEATURES = 2**24  # in a file
+
+
+class ForestScores(NamedTuple):
+    """The scores of a fitted scikit-learn forest, between -1 and 1.
+
+    Examples
+    --------
+    >>> ForestScores(ExtraTreesRegressor(random_state=0).fit([[0.0], [1.0]], [-1, 1])).scores([[1.0]])
+    array([1.])
+    """
+
+    forest: Any
+
+    def scores(self, X: Any) -> Array:
+        """Return one score per row of X."""
+        return np.asarray(self.forest.predict(X))
+
+
+def fit_forest(
+    X: Any,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    *,
+    n_estimators: int,
+    min_samples_leaf: int,
+    seed: int,
+    n_jobs: int | None,
+    splits: str = "random",
+    start: ForestScores | None = None,
+) -> ForestScores:
+    """Grow randomized trees with large leaves on labels +1 and -1; both classes have the same total weight.
+
+    The average label minimizes the unhinged risk, in this sense: let the kernel of two points be the share of the
+    trees in which both fall into the same leaf, each tree divided by the weight of that leaf. The minimizer of the
+    unhinged risk in the space of this kernel is the sum of the labels, and that is the average label of a point's
+    leaves. Large leaves average the label noise away.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features; values may be missing where scikit-learn allows it.
+    positive : array of n bool
+        Whether each label is the positive one.
+    weight : array of n positive weights
+        Weight k counts as k repetitions.
+    n_estimators : int
+        The number of trees.
+    min_samples_leaf : int
+        The fewest points in a leaf, counted as if both classes had the same size.
+    seed, n_jobs : int
+        scikit-learn's ``random_state`` and ``n_jobs``.
+    splits : {"random", "best"}
+        Whether a node tries one random split of each feature that it looks at (extremely randomized trees), or all
+        (a random forest, whose trees are grown on bootstrap samples).
+    start : ForestScores, optional
+        A forest, of which a copy gets the trees that it lacks.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 100)[:, None]
+    >>> model = fit_forest(X, X[:, 0] > 0.5, np.ones(100), n_estimators=50, min_samples_leaf=10, seed=0, n_jobs=None)
+    >>> low, high = model.scores(X[[0, -1]])
+    >>> bool(low < -0.5 and high > 0.5)
+    True
+    """
+    if start is not None and type(start.forest) is not FORESTS[splits]:
+        raise ValueError(f"a warm start needs the splits of the last fit, got splits={splits!r}")
+    many = len(weight) > POINTS_OF_A_TREE
+    points_of_a_tree = weight.sum() * min(1.0, POINTS_OF_A_TREE / len(weight))
+    forest = FORESTS[splits]() if start is None else copy.deepcopy(start.forest)
+    forest.set_params(
+        n_estimators=n_estimators,
+        # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
+        min_weight_fraction_leaf=min((1 - 1e-9) * min_samples_leaf / points_of_a_tree, 0.5),
+        max_features="sqrt",
+        bootstrap=many or splits == "best",  # without it, trees with the best splits are too much alike
+        max_samples=POINTS_OF_A_TREE if many else None,
+        random_state=seed,
+        n_jobs=n_jobs,
+        warm_start=start is not None,
+    )
+    return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced_weight(positive, weight)))
+
+
+def _fit(
+    data: TrainingData, _: PenalizedRisk, seed: int, start: ForestScores | None, **parameters: Any
+) -> ForestScores:
+    return fit_forest(*data, **parameters, seed=seed, start=start)
+
+
+def _check_splits(name: str, value: Any) -> None:
+    if value not in tuple(FORESTS):
+        raise ValueError(f"{name} must be one of {', '.join(FORESTS)}, got {value!r}")
+
+
+def _check_objective(objective: PenalizedRisk) -> None:
+    if objective.loss.name not in ("unhinged", "squared"):
+        raise ValueError(
+            "the average label of a leaf minimizes the unhinged (in the leaf kernel) and the squared loss; "
+            f"model='trees' needs one of these, got {objective.loss!r}"
+        )
+
+
+TREES = Family(
+    fit=_fit,
+    scorer=ForestScores,
+    parameters={
+        "n_estimators": check_count,
+        "min_samples_leaf": check_count,
+        "splits": _check_splits,
+        "n_jobs": None,
+    },
+    check_objective=_check_objective,
+    takes_sparse=True,
+    takes_missing=True,
+    threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
+)
 
 
 def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

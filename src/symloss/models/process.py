@@ -1,0 +1,233 @@
+"""Gaussian processes: regression on the labels with a Laplace kernel, around landmarks.
+
+The length of the kernel and the noise of the labels are those of largest marginal likelihood, so that there is nothing
+to set. The scores of the training points by a model without each of them cost no further fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
+from torch import nn
+
+from symloss.models.family import Array, Family, PenalizedRisk, Standardization, TrainingData, blocks, check_count
+from symloss.models.modules import LaplaceKernels, StandardizedNetworks
+from symloss.threads import one_thread
+
+_LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
+_NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process
+_CHOSEN_ON = 4000  # at most so many rows decide on length and noise, as many of either class as possible
+_LARGEST_LEVERAGE = 0.999  # a point without which the model has no say has no score of its own
+_JITTER = 1e-10  # added to the diagonal of the kernel, so that rounding leaves it positive definite
+
+
+class GaussianProcessScores(NamedTuple):
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length) of standardized points.
+
+    Examples
+    --------
+    >>> model = GaussianProcessScores(Standardization(np.zeros(1), np.ones(1)), 1.0, np.zeros((1, 1)), np.array([2.0]))
+    >>> model.scores(np.array([[0.0]]))
+    array([2.])
+    """
+
+    standard: Standardization
+    length: float
+    landmarks: Array
+    dual: Array
+
+    @one_thread()
+    def scores(self, X: Array) -> Array:
+        """Return one score per row of X."""
+        scores = np.empty(len(X))
+        for rows in blocks(len(X), len(self.landmarks)):
+            distances = cdist(self.standard.transform(X[rows]), self.landmarks)
+            scores[rows] = np.exp(-distances / self.length) @ self.dual
+        return scores
+
+
+class _Labeled(NamedTuple):
+    """Standardized points, their labels +1 and -1, and how much each label counts."""
+
+    points: Array
+    y: Array
+    precision: Array
+
+    def some(self, rows: NDArray[np.intp]) -> _Labeled:
+        return _Labeled(*(part[rows] for part in self))
+
+
+class _Ridge(NamedTuple):
+    """Ridge regression on features F = K(points, landmarks) root, for every penalty at once.
+
+    Its weighted Gram matrix F'WF is V diag(eigenvalues) V', and ``projected`` is V'F'Wy.
+    """
+
+    root: Array
+    eigenvalues: Array
+    vectors: Array
+    projected: Array
+
+    @classmethod
+    def fit(cls, data: _Labeled, parts: Iterable[tuple[Array, slice]], between: Array, length: float) -> _Ridge:
+        """Fit to the distances of some rows at a time to the landmarks, and to those between landmarks."""
+        kernel = np.exp(-between / length)
+        kernel.flat[:: len(kernel) + 1] += _JITTER
+        root = solve_triangular(np.linalg.cholesky(kernel), np.eye(len(kernel)), lower=True).T
+        gram, moment = np.zeros(root.shape), np.zeros(len(root))
+        for distances, rows in parts:
+            F = np.exp(-distances / length) @ root
+            weighted = F.T * data.precision[rows]
+            gram += weighted @ F
+            moment += weighted @ data.y[rows]
+        eigenvalues, vectors = np.linalg.eigh(gram)
+        return cls(root, np.maximum(eigenvalues, 0.0), vectors, vectors.T @ moment)
+
+    def log_likelihood(self, noise: float, data: _Labeled) -> float:
+        """Return the marginal likelihood of the labels, with the variance of the process that makes it largest."""
+        n = data.precision.sum()
+        explained = np.sum(self.projected**2 / (self.eigenvalues + noise))
+        variance = max((data.precision @ data.y**2 - explained) / (noise * n), np.finfo(np.float64).tiny)
+        log_determinant = np.log(self.eigenvalues + noise).sum() + (n - len(self.eigenvalues)) * np.log(noise)
+        return float(-0.5 * (n * np.log(variance) + log_determinant))
+
+    def coefficients(self, noise: float) -> Array:
+        return np.asarray(self.vectors @ (self.projected / (self.eigenvalues + noise)))
+
+
+@one_thread()
+def fit_gaussian_process(
+    X: Array,
+    positive: NDArray[np.bool_],
+    weight: Array,
+    *,
+    n_landmarks: int,
+    seed: int,
+    start: GaussianProcessScores | None = None,
+) -> tuple[GaussianProcessScores, Callable[[], Array]]:
+    """Fit labels +1 and -1; return the model, and a function that returns the points' scores by models without each.
+
+    Both classes have the same total weight, so that the mean of the labels is 0.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features.
+    positive : array of n bool
+        Whether each label is the positive one.
+    weight : array of n weights
+        Weight k counts as k repetitions, of which one is left out.
+    n_landmarks : int
+        The largest number of landmarks, which are points drawn by their weights.
+    seed : int
+        The seed of drawing landmarks.
+    start : GaussianProcessScores, optional
+        A model whose landmarks and length are kept; only the noise is found anew.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 100)[:, None]
+    >>> model, left_out = fit_gaussian_process(X, X[:, 0] > 0.5, np.ones(100), n_landmarks=20, seed=0)
+    >>> low, high = model.scores(np.array([[0.1], [0.9]]))
+    >>> bool(low < -0.5 and high > 0.5 and abs(left_out()[10] - low) < 0.1)
+    True
+    """
+    generator = np.random.default_rng(seed)
+    if start is None:
+        standard = Standardization.fit(X, weight)
+        landmarks = standard.transform(_draw_landmarks(X, weight, n_landmarks, generator))
+    else:
+        standard, landmarks = start.standard, start.landmarks
+    points, between = standard.transform(X), cdist(landmarks, landmarks)
+    lengths = [share * _median(between) for share in _LENGTHS] if start is None else [start.length]
+    balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
+    data = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
+    rows = _draw_rows(positive, _CHOSEN_ON, generator)
+    ridge, length, noise = _most_likely(data.some(rows), landmarks, between, lengths)
+    if len(rows) < len(points):
+        ridge = _Ridge.fit(data, _distances(points, landmarks), between, length)
+    one = balance * np.minimum(weight, 1.0)  # how much one repetition counts
+
+    @one_thread()
+    def left_out() -> Array:
+        """Return the score of each point without one repetition of it, from the diagonal h of the hat matrix."""
+        coefficients, scores = ridge.coefficients(noise), np.empty(len(points))
+        for distances, rows in _distances(points, landmarks):
+            F = np.exp(-distances / length) @ ridge.root
+            h = one[rows] * ((F @ ridge.vectors) ** 2 @ (1 / (ridge.eigenvalues + noise)))
+            scores[rows] = (F @ coefficients - h * data.y[rows]) / (1 - np.minimum(h, _LARGEST_LEVERAGE))
+        return scores
+
+    return GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise)), left_out
+
+
+def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: list[float]) -> tuple[_Ridge, float, float]:
+    """Return the ridge, the length and the noise of largest marginal likelihood."""
+    distances = cdist(data.points, landmarks)
+    ridges = [_Ridge.fit(data, [(distances, slice(None))], between, length) for length in lengths]
+    likelihoods = np.array([[ridge.log_likelihood(noise, data) for noise in _NOISES] for ridge in ridges])
+    k, noise = np.unravel_index(int(np.argmax(np.nan_to_num(likelihoods, nan=-np.inf))), likelihoods.shape)
+    return ridges[k], lengths[k], float(_NOISES[noise])
+
+
+def _median(between: Array) -> float:
+    """Return the median distance of two different landmarks, or 1 if there is only one."""
+    apart = between[between > 0]
+    return float(np.median(apart)) if len(apart) else 1.0
+
+
+def _distances(points: Array, landmarks: Array) -> Iterator[tuple[Array, slice]]:
+    """Yield the distances of some rows at a time to the landmarks, and these rows."""
+    for rows in blocks(len(points), len(landmarks)):
+        yield cdist(points[rows], landmarks), rows
+
+
+def _draw_landmarks(X: Array, weight: Array, n: int, generator: np.random.Generator) -> Array:
+    """Return at most n distinct points; four times as many are drawn, because some may be equal."""
+    drawn = generator.choice(len(X), min(len(X), 4 * n), replace=False, p=weight / weight.sum())
+    _, first = np.unique(X[drawn], axis=0, return_index=True)
+    return X[drawn[np.sort(first)[:n]]]
+
+
+def _draw_rows(positive: NDArray[np.bool_], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return at most so many rows, as many of either class as possible."""
+    if len(positive) <= most:
+        return np.arange(len(positive))
+    rows = [generator.permutation(np.flatnonzero(of)) for of in (positive, ~positive)]
+    fewer = min(*map(len, rows), most // 2)
+    return np.concatenate([of[: max(most - fewer, fewer) if len(of) > fewer else fewer] for of in rows])
+
+
+def _fit(
+    data: TrainingData, _: PenalizedRisk, seed: int, start: GaussianProcessScores | None, n_landmarks: int
+) -> GaussianProcessScores:
+    return fit_gaussian_process(*data, n_landmarks=n_landmarks, seed=seed, start=start)[0]
+
+
+def _to_module(scorer: GaussianProcessScores, threshold: float) -> nn.Module:
+    kernels = LaplaceKernels(scorer.landmarks, scorer.dual, scorer.length)
+    return StandardizedNetworks([kernels], scorer.standard, threshold)
+
+
+def _check_objective(objective: PenalizedRisk) -> None:
+    if objective.loss.name != "squared":
+        raise ValueError(
+            "a Gaussian process fits labels by the squared loss; model='gaussian_process' needs loss='squared', got "
+            f"{objective.loss!r}"
+        )
+
+
+GAUSSIAN_PROCESS = Family(
+    fit=_fit,
+    scorer=GaussianProcessScores,
+    parameters={"n_landmarks": check_count},
+    check_objective=_check_objective,
+    to_module=_to_module,
+    threshold_is_zero=True,  # there eta is 1/2, if both classes are equally frequent: best by balanced accuracy
+    is_stable=True,
+)
