@@ -92,7 +92,7 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
         (["analyze", "barrier"], "unknown loss 'barrier'; did you mean 'barrier_hinge'?"),
         (["analyze", "x" * 100_000], "unknown loss 'xxx"),
         (["analyze"], "Missing argument"),
-        (["analyze", "sigmoid", "--b", "3"], "sigmoid has no parameter b"),
+        (["analyze", "sigmoid", "--b", "3"], "sigmoid: got an unexpected keyword argument 'b'"),
         (["analyze", "barrier_hinge", "--b", "0.5"], "b > 1, got b=0.5"),
         (["analyze", "barrier_hinge", "--b", "x"], "--b"),
         (["analyze", "no.such:Loss"], "cannot import no.such:Loss: ModuleNotFoundError"),

@@ -1,6 +1,8 @@
 """From a table to a model, predictions, a page and a list of labels: in Python and on the command line."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -20,10 +22,10 @@ from symloss.columns import Encoding
 from symloss.estimators.saving import load_with, save_with
 from symloss.naming import as_options
 from symloss.tabular.checks import WARNING, Differences, check_table, disagreement
-from symloss.tabular.documents import noise_summary, write_documents
-from symloss.tabular.evaluation import evaluate
+from symloss.tabular.documents import Documents, noise_summary
+from symloss.tabular.evaluation import evaluate, percent
 from symloss.tabular.importance import Importance, column_importance
-from symloss.tabular.labels import label_table, noise_in_words, percent
+from symloss.tabular.labels import label_table, noise_in_words, when_to_stop
 from symloss.tabular.page import About, fit_page, shown
 from symloss.tabular.predicting import predict_file, scores_of_file
 from symloss.tabular.summary import summary
@@ -351,8 +353,8 @@ def test_parts_of_a_file_are_the_whole(data, model, tmp_path, target):
     pi, pi_prime = model.rates
     assert notes[0] == [
         f"1000 rows: {positive} predicted 'yes', {1000 - positive} 'no'",
-        f"clean_probability: that 'yes' is the true label of a row, for pi = {pi:.2f} and pi' = {pi_prime:.2f}, "
-        "estimated in the fit",
+        f"clean_probability: that 'yes' is the true label of a row, if {percent(1 - pi)} of the labels 'yes' and "
+        f"{percent(pi_prime)} of the labels 'no' are wrong, as the fit has estimated",
         "columns ignored: unit",
         "categories not seen in the fit, treated as none of those seen: plan (6 rows)",
         "separator: comma; decimal point; encoding: UTF-8",
@@ -428,7 +430,7 @@ def test_costs_need_rates_and_only_one_thing_is_asked_for():
     rng = np.random.default_rng(0)
     unknown = fit(pd.DataFrame({"x": rng.normal(size=60), "y": [0, 1] * 30}))
     assert unknown.rates is None
-    with pytest.raises(ValueError, match="costs need the rates of the noise"):
+    with pytest.raises(ValueError, match="costs need to know how many labels are wrong"):
         cost_threshold(unknown)
     with pytest.raises(ValueError, match="got threshold and costs"):
         Wanted(threshold=0.5, cost_false_positive=2.0).check()
@@ -440,8 +442,9 @@ def test_costs_need_rates_and_only_one_thing_is_asked_for():
 
 def test_what_each_threshold_does_is_counted(data, model):
     found = evaluate(model)
-    made = {choice.option: choice for choice in choices(found, model, "yes")}
+    made = {choice.option: choice for choice in choices(found, model)}
     assert len(made) == 7
+    assert choices(found, model, (1.0, 7.0))[1].option == "--cost-false-positive 1 --cost-false-negative 7"
     for choice in made.values():
         above = found.scores > choice.threshold
         assert choice.rows == above.sum()
@@ -455,25 +458,49 @@ def test_what_each_threshold_does_is_counted(data, model):
 # --- Labels and what the scores tell ---
 
 
-def test_every_row_is_listed_the_worst_first(data, model):
+def test_every_row_is_listed_the_most_suspicious_first(data, model):
     frame, wrong = data
     found = label_table(model, frame, ["who"])
-    assert list(found.columns) == ["row", "who", "given_label", "label_quality", "suggested_label", "score"]
-    assert sorted(found["row"]) == list(range(1, 1001))
-    assert found["label_quality"].is_monotonic_increasing
-    assert (found["who"] == frame["who"].to_numpy()[found["row"] - 1]).all()
-    assert (found["given_label"] == frame["y"].to_numpy()[found["row"] - 1]).all()
-    assert wrong[found["row"][:100] - 1].mean() > 0.9
-    other = found["given_label"] != found["suggested_label"]
-    assert (other == (found["label_quality"] < 0.5)).all()
-    assert 100 < other.sum() < 200
-    np.testing.assert_allclose(found["score"], model.estimator.oof_scores_[found["row"] - 1], atol=1e-6)
+    own = ["row", "given_label", "suggested_label", "wrong_probability", "checked_label"]
+    assert list(found.columns) == [*own, "who", "x", "plan", "unit"]
+    places = found["row"] - 1
+    assert sorted(places) == list(range(1000))
+    assert found["wrong_probability"].is_monotonic_decreasing
+    for name in ("who", "x", "plan"):
+        assert (found[name] == frame[name].to_numpy()[places]).all()
+    assert (found["given_label"] == frame["y"].to_numpy()[places]).all()
+    assert wrong[places[:100]].mean() > 0.9
+    assert ((found["suggested_label"] != "") == (found["wrong_probability"] > 0.5)).all()
+    assert (found["suggested_label"] != found["given_label"]).all()
+    assert 100 < (found["suggested_label"] != "").sum() < 200
+    numbered = frame.rename(columns={"x": "row"})
+    assert label_table(fit(numbered, drop="who"), numbered)["row_"].sort_values().tolist() == sorted(frame["x"])
+
+
+def test_there_is_a_suggestion_where_the_noise_cannot_be_told():
+    frame, wrong = table(100, distance=3.0, seed=2)
+    model = fit(frame, drop="who")
+    assert model.rates is None
+    found = label_table(model, frame)
+    suggested = found["suggested_label"] != ""
+    assert suggested.sum() >= 5
+    assert wrong[found["row"][suggested] - 1].mean() > 0.5
+
+
+def test_when_to_stop_is_said_and_about_true():
+    frame, wrong = table(2000, distance=2.5)
+    model = fit(frame, drop="who", pi=1 - wrong[frame["y"] == "yes"].mean(), pi_prime=wrong[frame["y"] == "no"].mean())
+    numbers = [int(number) for number in re.findall(r"about (\d+)", when_to_stop(model))]
+    blocks = label_table(model, frame)["row"].to_numpy()[: 20 * len(numbers)].reshape(-1, 20) - 1
+    assert len(numbers) == 4
+    np.testing.assert_allclose(wrong[blocks].sum(axis=1), numbers, atol=6)
+    assert when_to_stop(model).startswith("Of the first 20 about ")
 
 
 def test_rows_without_a_label_or_weight(data):
     frame = data[0].head(100).assign(times=np.where(np.arange(100) % 10 == 3, 0.0, 1.0))
     found = label_table(fit(frame, drop=["who"], weight="times", pi=0.9, pi_prime=0.1), frame)
-    assert found["label_quality"].isna().tolist() == [False] * 90 + [True] * 10
+    assert found["wrong_probability"].isna().tolist() == [False] * 90 + [True] * 10
     assert set(found["row"][90:]) == set(range(4, 101, 10))
     some = data[0].assign(y=data[0]["y"].where(np.arange(1000) >= 7))
     assert label_table(fit(some, drop=["who"]), some)["row"].min() == 8
@@ -482,9 +509,8 @@ def test_rows_without_a_label_or_weight(data):
 def test_noise_in_words(data, model):
     found = evaluate(model)
     words = noise_in_words(found, model.labels)
-    assert words[0].startswith("About 1")
+    assert words[0].startswith("If which labels are wrong has nothing to do with the columns, about 1")
     assert "of the labels 'yes' (95% interval " in words[0]
-    assert words[1].startswith("This assumes ")
     assert found.wrong_share.low < data[1].mean() < found.wrong_share.high
     given = fit(data[0], drop="who", pi=0.9, pi_prime=0.1)
     assert noise_in_words(evaluate(given), given.labels) == [
@@ -657,7 +683,7 @@ def test_a_page_that_fails_loses_nothing(data, model, tmp_path, monkeypatch):
 
     model.save(tmp_path / "m")
     monkeypatch.setattr("symloss.tabular.documents.fit_page", fail)
-    assert write_documents(model, frame, tmp_path / "m", About("d")) == [
+    assert Documents.of(model, frame, About("d")).write(tmp_path / "m") == [
         "report.html could not be made: RuntimeError: no font"
     ]
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == FILES[:3]
@@ -813,7 +839,7 @@ def test_thresholds_on_the_command_line(folder, tmp_path):
     found, notes = predicted("--cost-false-negative", "5")
     threshold = cost_threshold(sl.tabular.load(folder / "model"), 1.0, 5.0)
     assert ((found["prediction"] == "yes") == (found["score"] > threshold)).all()
-    assert "by the rates pi = 0.90 and pi' = 0.20, given to the fit" in notes
+    assert "if 10% of the labels 'yes' and 20% of the labels 'no' are wrong, as given" in notes
 
 
 @pytest.mark.usefixtures("quick")
@@ -822,13 +848,13 @@ def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monke
     frame.assign(y=frame["y"].replace("yes", "[bold]yes")).to_csv(tmp_path / "data.csv", index=False)
     monkeypatch.chdir(tmp_path)
     result = done("audit", "data.csv", "--label", "y", "--id", "who")
-    assert "of the labels seem wrong: " in result.stdout
-    assert " labels are more likely wrong than right\nthe 10 least credible labels:" in result.stdout
+    assert "has nothing to do with the columns, about 1" in result.stdout
+    assert " labels look wrong. Of the first 20 about " in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
     rows = [line for line in rows if len(line) == 5 and line[0].isdigit()]
     assert len(rows) == 10
     assert np.mean([wrong[int(row[0]) - 1] for row in rows]) > 0.7
-    assert all({row[2], row[3]} == {"[bold]yes", "no"} for row in rows)
+    assert all({row[1], row[2]} == {"[bold]yes", "no"} for row in rows)
     assert sorted(path.name for path in (tmp_path / "audit").iterdir()) == ["labels.csv", "noise.json", "report.html"]
     assert len(pd.read_csv(tmp_path / "audit" / "labels.csv")) == 1000
     found = json.loads(done("audit", "data.csv", "--label", "y", "--id", "who", "--json").stdout)  # it is replaced
@@ -852,6 +878,37 @@ def test_labels_that_somebody_has_checked_are_not_overwritten(data, tmp_path, co
     assert labels.read_bytes() == written
 
 
+def test_rates_that_are_known_later(folder, tmp_path):
+    """As if they had been given to the fit: for the page, the labels, and predictions; what was checked is kept."""
+    frame = pd.read_csv(folder / "data.csv", dtype={"who": str})
+    expected, model = fit(frame, drop="who", pi=0.7, pi_prime=0.1), tmp_path / "model"
+    shutil.copytree(folder / "model", model)
+    labels = pd.read_csv(model / "labels.csv", dtype=str, keep_default_na=False)
+    labels.loc[3, "checked_label"] = "maybe"
+    labels.to_csv(model / "labels.csv", index=False)
+    result = done("page", model, "--wrong-positive", 0.3, "--wrong-negative", 0.1, "--cost-false-negative", "6")
+    assert "As you said, 30% of the labels 'yes' and 10% of the labels 'no' are wrong" in result.stdout
+    text = text_of((model / "report.html").read_text(encoding="utf-8"))
+    for part in ("30% of the labels 'yes'", "the costs that you gave", "Which columns matter"):
+        assert part in text
+    written = pd.read_csv(model / "labels.csv", dtype={"who": str}, keep_default_na=False)
+    table = label_table(expected, frame, ["who"])
+    pd.testing.assert_frame_equal(
+        written.drop(columns="checked_label"), table.drop(columns="checked_label"), check_dtype=False
+    )
+    checked = written.set_index("row")["checked_label"]
+    assert checked[checked != ""].to_dict() == {int(labels["row"][3]): "maybe"}
+    again = sl.tabular.load(model)
+    np.testing.assert_allclose(again.predict(frame).probabilities, expected.predict(frame).probabilities)
+    assert again.clean_score.value == pytest.approx(expected.clean_score.value)
+    assert "labels may have been checked there" in error_of("fit", folder / "data.csv", "--label", "y", "--out", model)
+    assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
+    assert "must be a share from 0 to 1" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
+    assert "give one of --wrong-positive and --pi" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
+    (model / "noise.json").unlink()
+    assert "has no noise.json" in error_of("page", model)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -864,7 +921,7 @@ def test_labels_that_somebody_has_checked_are_not_overwritten(data, tmp_path, co
         (["--label", "y", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
         (["--label", "y", "--drop", "y"], "must be different columns"),
         (["--label", "y", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),
-        (["--label", "y", "--drop", "who", "--pi", "0.8"], "give both pi and pi' or neither"),
+        (["--label", "y", "--drop", "who", "--pi", "0.8"], "give both --wrong-positive and --wrong-negative"),
         (["--label", "y", "--jobs", "0"], "--jobs must be a number of fits"),
         (["--label", "y", "--time-limit", "-1"], "--time-limit must be a number of seconds above 0, got -1"),
         (["--label", "y", "--id", "whom"], "no column 'whom' (to keep); did you mean 'who'?"),

@@ -18,7 +18,7 @@ def as_options() -> Iterator[None]:
     Examples
     --------
     >>> with as_options():
-    ...     named("sep", ";"), place(3)
+    ...     argument("sep", ";"), row_name(3)
     ("--sep ';'", 'row 4')
     """
     before, no_file = _AS_OPTIONS.set(True), _LINE_OF.set(None)
@@ -30,17 +30,17 @@ def as_options() -> Iterator[None]:
 
 
 def remember_lines(line_of: Callable[[int], int | None] | None) -> None:
-    """Let ``place`` name lines of the file that was read last: a function of rows counted from 0, or None."""
+    """Let ``row_name`` name lines of the file that was read last: a function of rows counted from 0, or None."""
     if _AS_OPTIONS.get():
         _LINE_OF.set(line_of)
 
 
-def named(name: str, value: str | None = None) -> str:
+def argument(name: str, value: str | None = None) -> str:
     r"""Return an argument, with its value if it has one, as the caller has to write it.
 
     Examples
     --------
-    >>> named("sep", ";"), named("pi_prime"), named("sep", "\t")
+    >>> argument("sep", ";"), argument("pi_prime"), argument("sep", "\t")
     ("sep=';'", 'pi_prime', "sep='\\t'")
     """
     if not _AS_OPTIONS.get():
@@ -49,12 +49,12 @@ def named(name: str, value: str | None = None) -> str:
     return option if value is None else f"{option} {'tab' if value == chr(9) else shlex.quote(value)}"
 
 
-def place(label: object) -> str:
+def row_name(label: object) -> str:
     """Return the name of a row, by its label in the index of its frame; rows of a file are counted from 1.
 
     Examples
     --------
-    >>> place(3), place("a")
+    >>> row_name(3), row_name("a")
     ('index 3', "index 'a'")
     """
     if not (_AS_OPTIONS.get() and isinstance(label, int)):

@@ -6,11 +6,11 @@ from symloss.cli.datasets import datasets
 from symloss.cli.losses import analyze, figures, losses
 from symloss.cli.report import explore, report
 from symloss.cli.reproduce import reproduce
-from symloss.cli.tables import audit, fit, predict
+from symloss.cli.tables import audit, fit, page, predict
 
 __all__ = ["app"]
 
-for of_tables in (fit, predict, audit):
+for of_tables in (fit, predict, audit, page):
     app.command()(of_tables)
 for of_losses in (losses, analyze, figures, explore):
     app.command()(of_losses)

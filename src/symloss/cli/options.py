@@ -54,8 +54,14 @@ Drop = Annotated[Names, typer.Option(help="Columns to leave out; may be repeated
 Weight = Annotated[
     str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
 ]
-Pi = Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled positive.")]
-PiPrime = Annotated[float | None, typer.Option(help="Share of clean positives among the rows labeled negative.")]
+Pi = Annotated[float | None, typer.Option(help="The same as a share of right labels: 1 less --wrong-positive.")]
+PiPrime = Annotated[float | None, typer.Option(help="The same as --wrong-negative.")]
+WrongPositive = Annotated[
+    float | None, typer.Option(help="Share of wrong labels among the rows labeled positive, if known.", metavar="SHARE")
+]
+WrongNegative = Annotated[
+    float | None, typer.Option(help="Share of wrong labels among the rows labeled negative, if known.", metavar="SHARE")
+]
 MaxCategories = Annotated[
     int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
 ]
@@ -95,6 +101,25 @@ def listed(names: str) -> list[str]:
 def all_listed(options: Iterable[str] | None) -> list[str]:
     """Return the names of an option that may be repeated, each name once."""
     return list(dict.fromkeys(name for names in options or () for name in listed(names)))
+
+
+def rates(
+    wrong_positive: float | None, wrong_negative: float | None, pi: float | None, pi_prime: float | None
+) -> dict[str, float | None]:
+    """Return the rates of the noise, ``pi`` and ``pi_prime``, however they were given; None if they were not."""
+    for wrong, name, other, option in (
+        (wrong_positive, "--wrong-positive", pi, "--pi"),
+        (wrong_negative, "--wrong-negative", pi_prime, "--pi-prime"),
+    ):
+        if wrong is not None and other is not None:
+            raise ValueError(f"give one of {name} and {option}, which say the same")
+        if wrong is not None and not 0 <= wrong <= 1:
+            raise ValueError(f"{name} must be a share from 0 to 1, got {wrong:g}")
+    found = {"pi": pi if wrong_positive is None else 1 - wrong_positive,
+             "pi_prime": pi_prime if wrong_negative is None else wrong_negative}  # fmt: skip
+    if (found["pi"] is None) != (found["pi_prime"] is None):
+        raise ValueError("give both --wrong-positive and --wrong-negative or neither")
+    return found
 
 
 def command_line() -> str:

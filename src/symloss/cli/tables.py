@@ -1,4 +1,4 @@
-"""The commands about tables: ``fit``, ``predict`` and ``audit``."""
+"""The commands about tables: ``fit``, ``predict``, ``audit`` and ``page``."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def fit(
     unlabeled: of.Unlabeled = None,
     drop: of.Drop = None,
     weight: of.Weight = None,
+    wrong_positive: of.WrongPositive = None,
+    wrong_negative: of.WrongNegative = None,
     pi: of.Pi = None,
     pi_prime: of.PiPrime = None,
     max_categories: of.MaxCategories = 50,
@@ -49,17 +51,17 @@ def fit(
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
 
-    The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, all rows with
-    the quality of their labels, the worst first.
+    The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, the rows of the
+    table, beginning with those whose label is most probably wrong.
 
     Texts, dates and amounts such as $1,000.52 become numbers, and what was done is printed. Models are chosen on the
-    labels given, without knowledge of the noise. If --pi and --pi-prime are given, the score on clean labels is
-    estimated too.
+    labels given, without knowledge of the noise. If you know how many labels are wrong, say so with --wrong-positive
+    and --wrong-negative, here or later: symloss page writes the page anew.
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
     from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import check_data_apart, check_folder, write_documents
+    from symloss.tabular.documents import Documents, check_data_apart, check_folder
     from symloss.tabular.evaluation import evaluate
     from symloss.tabular.model import DOCUMENTS, MODEL
     from symloss.tabular.page import About
@@ -69,14 +71,14 @@ def fit(
     check_folder(out, [MODEL, *DOCUMENTS], "a model", overwrite)
     needed = "pandas", "jinja2", "skops", "safetensors"
     require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *needed)  # now, not after minutes
-    kept = of.all_listed(ids)
+    kept, rates = of.all_listed(ids), of.rates(wrong_positive, wrong_negative, pi, pi_prime)
     model, read = _fitted(
         data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, risk=risk,
-        positive=positive, unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime,
-        max_categories=max_categories, time_limit=time_limit, random_state=seed,
+        positive=positive, unlabeled=unlabeled, weight=weight,
+        max_categories=max_categories, time_limit=time_limit, random_state=seed, **rates,
     )  # fmt: skip
     model.save(out)  # first of all: whatever happens to the page, the model is not lost
-    for trouble in write_documents(model, read.frame, out, About(data.name, of.command_line(), kept)):
+    for trouble in Documents.of(model, read.frame, About(data.name, of.command_line(), kept, weight)).write(out):
         warn(trouble)
     written, found = sorted(out.iterdir()), evaluate(model)
     if as_json:
@@ -157,6 +159,8 @@ def audit(
     unlabeled: of.Unlabeled = None,
     drop: of.Drop = None,
     weight: of.Weight = None,
+    wrong_positive: of.WrongPositive = None,
+    wrong_negative: of.WrongNegative = None,
     pi: of.Pi = None,
     pi_prime: of.PiPrime = None,
     max_categories: of.MaxCategories = 50,
@@ -178,7 +182,8 @@ def audit(
     """
     from symloss.columns import as_text
     from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import check_data_apart, check_folder, noise_summary, write_documents
+    from symloss.tabular.documents import Documents, check_data_apart, check_folder, noise_summary
+    from symloss.tabular.evaluation import percent
     from symloss.tabular.labels import label_table
     from symloss.tabular.model import DOCUMENTS
     from symloss.tabular.page import About
@@ -186,34 +191,69 @@ def audit(
     check_data_apart(data, out)
     check_folder(out, DOCUMENTS, "an audit of labels", overwrite)
     require("all", "symloss audit needs pandas and Jinja2", "pandas", "jinja2")
-    kept = of.all_listed(ids)
+    kept, rates = of.all_listed(ids), of.rates(wrong_positive, wrong_negative, pi, pi_prime)
     model, read = _fitted(
         data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, positive=positive,
-        unlabeled=unlabeled, weight=weight, pi=pi, pi_prime=pi_prime, max_categories=max_categories,
-        time_limit=time_limit, random_state=seed,
+        unlabeled=unlabeled, weight=weight, max_categories=max_categories, time_limit=time_limit, random_state=seed,
+        **rates,
     )  # fmt: skip
-    for trouble in write_documents(model, read.frame, out, About(data.name, of.command_line(), kept), audit=True):
+    about = About(data.name, of.command_line(), kept, weight)
+    for trouble in Documents.of(model, read.frame, about, audit=True).write(out):
         warn(trouble)
     written = sorted(path for path in out.iterdir() if path.name in DOCUMENTS)
-    found, worst = noise_summary(model), label_table(model, read.frame, kept).head(_SHOWN)
+    found, first = noise_summary(model), label_table(model, read.frame, kept).head(_SHOWN)
     if as_json:
         print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
         return
     for sentence in found["words"]:
         print(sentence)
-    is_unlabeled = unlabeled is not None
-    if found["suspicious"] is not None:
-        which = f"unlabeled rows are more likely {found['positive']!r} than not"
-        print(f"{found['suspicious']} {which if is_unlabeled else 'labels are more likely wrong than right'}")
-    ranks = "" if model.rates else " (their quality ranks them, and is no probability)"
-    print(f"the {len(worst)} {'rows to look at first' if is_unlabeled else 'least credible labels'}{ranks}:")
-    suggested = [] if model.rates is None else ["suggested_label"]
-    columns = ["row", *kept, "given_label", *suggested, "label_quality"]
-    table = plain_table(*(name.replace("_", " ") if name not in kept else name for name in columns))
-    for line in worst.to_dict(orient="records"):
-        table.add_row(*(f"{line[name]:.2f}" if name == "label_quality" else as_text(line[name]) for name in columns))
+    likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
+    print(f"{found['suspicious']} {likely}. {found['when_to_stop']}")
+    own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
+    table = plain_table(*own.values(), *kept)
+    for line in first.to_dict(orient="records"):
+        line["wrong_probability"] = percent(line["wrong_probability"])
+        table.add_row(*(as_text(line[name]) for name in (*own, *kept)))
     new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
+
+
+def page(
+    model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
+    wrong_positive: of.WrongPositive = None,
+    wrong_negative: of.WrongNegative = None,
+    pi: of.Pi = None,
+    pi_prime: of.PiPrime = None,
+    cost_false_positive: of.CostFalsePositive = None,
+    cost_false_negative: of.CostFalseNegative = None,
+) -> None:
+    """Write the page and the labels of a model anew, with shares of wrong labels or costs that you know now.
+
+    Nothing is fitted. Predictions of the model go by the new shares, too. What stands in the column checked_label of
+    labels.csv is kept.
+
+    Example: [bold]symloss page model --wrong-positive 0.2 --wrong-negative 0.1 --cost-false-negative 5[/bold]
+    """
+    from symloss.tabular.documents import Documents
+    from symloss.tabular.evaluation import evaluate, with_rates
+    from symloss.tabular.labels import noise_in_words
+    from symloss.tabular.thresholds import Wanted, cost_threshold
+
+    wanted = Wanted(cost_false_positive=cost_false_positive, cost_false_negative=cost_false_negative)
+    wanted.check()
+    pi, pi_prime = of.rates(wrong_positive, wrong_negative, pi, pi_prime).values()
+    require("all", "symloss page needs pandas, Jinja2 and safetensors", "pandas", "jinja2", "safetensors")
+    made = Documents.read(model)
+    if pi is not None and pi_prime is not None:
+        made = made._replace(model=with_rates(made.model, pi, pi_prime))
+    if wanted.costs is not None:
+        cost_threshold(made.model, *wanted.costs)  # raises if the rates are not known
+    if pi is not None:
+        made.model.save(model)
+    for trouble in made.write(model, wanted.costs):
+        warn(trouble)
+    print(noise_in_words(evaluate(made.model), made.model.labels)[0])
+    print(f"to look at: {model / 'report.html'}")
 
 
 def _fitted(
@@ -224,13 +264,12 @@ def _fitted(
     ``how`` are further arguments of ``symloss.tabular.fit``.
     """
     from symloss.tabular import fit
-    from symloss.tabular.labels import check_ids
-    from symloss.tabular.reading import labeled_table
+    from symloss.tabular.reading import check_columns, labeled_table
 
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     read = labeled_table(data, label, ids, options)
-    check_ids(read.frame, ids)
+    check_columns(ids, read.frame, "to keep")
 
     def tell(note: str) -> None:
         if not quiet:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from symloss.columns.frames import as_pandas
 from symloss.columns.values import LARGEST, Dates, Form, Hashed, Numbers, TimesOfDay, is_date, is_number
-from symloss.naming import named, place
+from symloss.naming import argument, row_name
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -141,7 +141,7 @@ class Encoding(NamedTuple):
             try:
                 found = _column(series, max_categories, names_rows)
             except ValueError as error:
-                errors.append(f"{error}, or drop the column" + (f" with {named('drop', name)}" if options else ""))
+                errors.append(f"{error}, or drop the column" + (f" with {argument('drop', name)}" if options else ""))
                 continue
             if isinstance(found, Column):
                 columns.append(found)
@@ -408,7 +408,7 @@ def _fill(form: Form, series: Series, out: Array) -> None:
 def _where(series: Series, rows: NDArray[np.bool_]) -> str:
     """Return the rows, in words: how many they are, and the first."""
     count, k = int(rows.sum()), int(np.argmax(rows))
-    first = place(series.index[k : k + 1].tolist()[0])
+    first = row_name(series.index[k : k + 1].tolist()[0])
     return first if count == 1 else f"{count} rows, the first of them {first}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from symloss.columns import MISSING, Numbers
-from symloss.naming import named
+from symloss.naming import argument
 from symloss.tabular.dialect import ReadOptions
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def as_values(
         own = found.numbers.decimal if found.tells else decimal or "."
         values[name] = _numbers(column, found, own)
         if decimal is not None and own != decimal:
-            reads = f"{named('decimal', decimal)} reads it as text"
+            reads = f"{argument('decimal', decimal)} reads it as text"
             notes.append(f"column {name!r} has a decimal {_SIGN_OF[own]} ({found.example}); {reads}")
         elif found.example and not found.numbers.told and not told and not decided and own not in found.example:
             other = "," if own == "." else "."
             notes.append(
                 f"column {name!r}: the {_SIGN_OF[other]} in {found.example} groups thousands, since other columns have "
-                f"decimal {_SIGN_OF[own]}s; {named('decimal', other)} if it is a decimal {_SIGN_OF[other]}"
+                f"decimal {_SIGN_OF[own]}s; {argument('decimal', other)} if it is a decimal {_SIGN_OF[other]}"
             )
     if codes:
         notes.append(f"codes, since some begin with 0, and no numbers: {', '.join(codes)}")
@@ -135,7 +135,7 @@ def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[s
     example = examples.get(",") or examples["."]
     return decimal, [
         f"decimal {_SIGN_OF[decimal]} taken: {example} is read as {Numbers(decimal).number(example):.15g}, though no "
-        f"number tells; {named('decimal', ',' if decimal == '.' else '.')} reads it otherwise"
+        f"number tells; {argument('decimal', ',' if decimal == '.' else '.')} reads it otherwise"
     ]
 
 

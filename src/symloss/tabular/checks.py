@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symloss.columns import Column, Encoding
 from symloss.metrics import auc
-from symloss.naming import named
+from symloss.naming import argument
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -66,10 +66,10 @@ def check_table(frame: DataFrame, encoding: Encoding, values: Array, positive: P
         if value >= _COPY and enough:
             found.append(
                 f"column {name!r} alone tells the label (AUC {value:.3f} on the labels given): leave it out "
-                f"({named('drop', name)}) if it is not known before the label"
+                f"({argument('drop', name)}) if it is not known before the label"
             )
     if numberings:
-        drop = named("drop", numberings[0])
+        drop = argument("drop", numberings[0])
         found.append(
             f"whole numbers, distinct in every row: {', '.join(numberings)}; leave out those that only number rows "
             f"({drop})"
@@ -144,7 +144,7 @@ def _auc_of_codes(values: NDArray[Any], positive: Positive) -> float:
         known, weight = half != one, positive[half != one] - positive.mean()
         times = np.maximum(np.bincount(codes[known], minlength=len(codes)), 1)
         scores[~known] = (np.bincount(codes[known], weight, len(codes)) / times)[codes[~known]]
-    return auc(scores, positive)
+    return float(auc(scores, positive))
 
 
 def _auc_of_numbers(numbers: Array, positive: Positive) -> float:
@@ -152,7 +152,7 @@ def _auc_of_numbers(numbers: Array, positive: Positive) -> float:
     missing = np.isnan(numbers)
     fills = (-np.inf, np.inf) if missing.any() else (0.0,)
     found = [auc(np.where(missing, fill, numbers), positive) for fill in fills]
-    return max(*found, *(1 - value for value in found))
+    return float(max(*found, *(1 - value for value in found)))
 
 
 def _is_numbering(series: Series, signal: float, positive: Positive) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from symloss.columns import is_number
-from symloss.naming import named
+from symloss.naming import argument
 from symloss.tabular.sources import Source
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
@@ -58,15 +58,15 @@ class ReadOptions(NamedTuple):
         """
         sep = None if self.sep is None else SEPARATORS.get(self.sep.lower(), self.sep.replace("\\t", "\t"))
         if sep is not None and sep not in SEPARATORS.values():
-            raise ValueError(f"{named('sep')} must be one of {', '.join(SEPARATORS)}; got {self.sep!r}")
+            raise ValueError(f"{argument('sep')} must be one of {', '.join(SEPARATORS)}; got {self.sep!r}")
         if self.decimal is not None and self.decimal not in _MARKS:
-            raise ValueError(f"{named('decimal')} must be a point or a comma, got {self.decimal!r}")
+            raise ValueError(f"{argument('decimal')} must be a point or a comma, got {self.decimal!r}")
         if self.encoding is not None:
             try:
                 "a".encode(self.encoding)
             except LookupError:
                 some = "utf-8, cp1252, latin-1, utf-16"
-                raise ValueError(f"{named('encoding')}: no encoding {self.encoding!r}; some are {some}") from None
+                raise ValueError(f"{argument('encoding')}: no encoding {self.encoding!r}; some are {some}") from None
         return self._replace(sep=sep, decimal=None if self.decimal is None else _MARKS[self.decimal])
 
 
@@ -116,11 +116,13 @@ class Dialect(NamedTuple):
     def _hint(self, too_many: bool) -> str:
         for sep in SEPARATORS.values():
             if sep != self.sep and sep in "".join(self.names):
-                return f"{named('sep', sep)} if {spelled(sep)}s separate them"
+                return f"{argument('sep', sep)} if {spelled(sep)}s separate them"
         if len(self.names) == 1:
-            return f"delete what stands above the names of the columns, or say with {named('sep')} what separates them"
+            return (
+                f"delete what stands above the names of the columns, or say with {argument('sep')} what separates them"
+            )
         advice = f"a value that holds a {spelled(self.sep)} needs quotes" if too_many else "the line may be cut off"
-        return f"{advice}, and {named('sep')} says what separates values"
+        return f"{advice}, and {argument('sep')} says what separates values"
 
 
 def spelled(sep: str) -> str:
@@ -156,7 +158,7 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
                 "pandas.read_csv(..., skipinitialspace=True)"
             )
     if len(names) == 1:
-        says_what = f"{named('sep')} says what does, if there are more columns"
+        says_what = f"{argument('sep')} says what does, if there are more columns"
         notes.insert(0, f"one column: no {spelled(sep)} separates names; {says_what}")
     notes += names_notes(names)
     notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
@@ -190,7 +192,7 @@ def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
         told = "utf-8-sig" if marked and codecs.lookup(told).name == "utf-8" else told
         if (line := _undecodable(source, told)) is not None:
             raise ValueError(
-                f"{source.name}: line {line} is not text in {told}, as {named('encoding')} says; try without it"
+                f"{source.name}: line {line} is not text in {told}, as {argument('encoding')} says; try without it"
             )
         return told, []
     wrong = _undecodable(source, "utf-8")
@@ -199,10 +201,10 @@ def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
     if (binary := _undecodable(source, "cp1252")) is not None:
         raise ValueError(
             f"{source.name} is not a CSV file: line {binary} is not text in UTF-8 or Windows-1252, but binary, or in "
-            f"another encoding, which {named('encoding')} says, such as {named('encoding', 'utf-16')}"
+            f"another encoding, which {argument('encoding')} says, such as {argument('encoding', 'utf-16')}"
         )
     guess = f"line {wrong} is not UTF-8, so Windows-1252 is a guess"
-    return "cp1252", [f"encoding: {guess}; {named('encoding')} says another"]
+    return "cp1252", [f"encoding: {guess}; {argument('encoding')} says another"]
 
 
 def _undecodable(source: Source, encoding: str) -> int | None:
@@ -246,7 +248,7 @@ def _find_separator(text: str) -> tuple[str, list[str]]:
     best = max(shares, key=lambda sep: shares[sep])
     others = [sep for sep in shares if sep != best and shares[sep] == (1.0, True)]
     return best, [
-        f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {named('sep', sep)}" for sep in others
+        f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {argument('sep', sep)}" for sep in others
     ]
 
 

@@ -5,36 +5,82 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from symloss.columns import as_text
 from symloss.files import real, whole_file
-from symloss.tabular.evaluation import evaluate
-from symloss.tabular.importance import column_importance
-from symloss.tabular.labels import label_table, noise_in_words, suspicious
-from symloss.tabular.model import LABELS, NOISE, PAGE, TableModel, check_names
+from symloss.tabular.evaluation import evaluate, rows_of
+from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.labels import OWN, label_table, noise_in_words, suspicious, when_to_stop
+from symloss.tabular.model import LABELS, NOISE, PAGE, Rows, TableModel, check_names
 from symloss.tabular.page import About, fit_page
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def write_documents(model: TableModel, frame: DataFrame, folder: Path, about: About, audit: bool = False) -> list[str]:
-    """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    labels = str(label_table(model, frame, about.ids).to_csv(index=False, lineterminator="\n"))
-    noise = noise_summary(model) | {"labels_sha256": _digest(labels.encode("utf-8", "surrogatepass"))}
-    _write(folder / LABELS, labels.encode("utf-8", "surrogatepass"))
-    _write(folder / NOISE, json.dumps(noise, indent=1).encode())
-    try:
-        page = fit_page(model, frame, None if audit else column_importance(model, frame), about)
-    except Exception as error:  # whatever it is, the model and the labels are there
-        return [f"{PAGE} could not be made: {type(error).__name__}: {error}"]
-    _write(folder / PAGE, page.encode(errors="backslashreplace"))  # the name of a file may be no UTF-8
-    return []
+class Documents(NamedTuple):
+    """What the files beside a model are made of: the model, the table, how it came about, and what was found out."""
+
+    model: TableModel
+    frame: DataFrame
+    about: About
+    importances: list[Importance] | None = None  # None for an audit, which keeps no model
+    checked: Mapping[int, str] = MappingProxyType({})  # what somebody found who looked at some rows, by their numbers
+
+    @classmethod
+    def of(cls, model: TableModel, frame: DataFrame, about: About, audit: bool = False) -> Documents:
+        """Return what is found out of a model that has just been fitted."""
+        return cls(model, frame, about, None if audit else column_importance(model, frame))
+
+    @classmethod
+    def read(cls, folder: Path) -> Documents:
+        """Return what ``write`` has written beside a saved model, with the labels that were checked since."""
+        import pandas as pd
+
+        model = TableModel.load(folder)
+        for name in (LABELS, NOISE):
+            if not (folder / name).is_file():
+                raise ValueError(f"{folder} has no {name}, which symloss fit writes and the page is made of")
+        made = json.loads((folder / NOISE).read_text(encoding="utf-8"))["page"]
+        table = pd.read_csv(folder / LABELS, dtype=str, keep_default_na=False, encoding="utf-8")
+        if missing := [name for name in OWN if name not in table]:
+            raise ValueError(f"{folder / LABELS} has no column {missing[0]!r}, as symloss wrote it")
+        table = table.set_index(table["row"].astype(int)).sort_index()
+        if len(table) != len(model.estimator.oof_scores_):
+            raise ValueError(f"{folder / LABELS} must have the {len(model.estimator.oof_scores_)} rows of the fit")
+        frame = table.drop(columns=list(OWN)).rename(columns={f"{name}_": name for name in OWN})
+        weight = frame[made["weight"]].astype(float).to_numpy() if made["weight"] else np.ones(len(table))
+        positive = (table["given_label"] == as_text(model.labels[1])).to_numpy()
+        rows = Rows(table.index.to_numpy() - 1, positive, weight, made["unlabeled"])
+        frame = frame.set_axis(rows.numbers).reindex(range(rows.numbers[-1] + 1))
+        importances = [Importance(*each) for each in made["importances"]]
+        about = About(made["source"], made["command"], made["ids"], made["weight"])
+        checked = {row: label for row, label in table["checked_label"].items() if label}
+        return cls(replace(model, rows=rows), frame, about, importances, checked)
+
+    def write(self, folder: Path, costs: tuple[float, float] | None = None) -> list[str]:
+        """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone."""
+        folder.mkdir(parents=True, exist_ok=True)
+        table = label_table(self.model, self.frame, self.about.ids)
+        table["checked_label"] = [self.checked.get(row, "") for row in table["row"]]
+        labels = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8", "surrogatepass")
+        page = self.about._asdict() | {"importances": self.importances, "unlabeled": rows_of(self.model).unlabeled}
+        noise = noise_summary(self.model) | {"labels_sha256": "" if self.checked else _digest(labels), "page": page}
+        _write(folder / LABELS, labels)
+        _write(folder / NOISE, json.dumps(noise, indent=1).encode())
+        try:
+            html = fit_page(self.model, self.frame, self.importances, self.about, costs)
+        except Exception as error:  # whatever it is, the model and the labels are there
+            return [f"{PAGE} could not be made: {type(error).__name__}: {error}"]
+        _write(folder / PAGE, html.encode(errors="backslashreplace"))  # the name of a file may be no UTF-8
+        return []
 
 
 def check_folder(folder: Path, names: Sequence[str], what: str, overwrite: bool = False) -> None:
@@ -79,7 +125,8 @@ def noise_summary(model: TableModel) -> dict[str, Any]:
         "words": noise_in_words(found, model.labels),
         "noise": asdict(found.noise),
         "wrong_share": asdict(found.wrong_share) | ({} if found.rates else {"value": None}),
-        "suspicious": int(suspicious(model).sum()) if found.rates else None,  # else qualities are no probabilities
+        "suspicious": int(suspicious(model).sum()),
+        "when_to_stop": when_to_stop(model),
     }
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.audit import Noise
+from symloss.audit import Noise, label_quality
 from symloss.audit.noise import noise_of
 from symloss.corruption import Contamination
-from symloss.metrics import Estimate
+from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
 from symloss.metrics.samples import two_samples
 from symloss.tabular.model import Rows, TableModel
@@ -99,6 +100,19 @@ def rows_of(model: TableModel) -> Rows:
     return model.rows
 
 
+def with_rates(model: TableModel, pi: float, pi_prime: float) -> TableModel:
+    """Return a model that goes by other rates of the noise, without a fit: its probabilities, labels and costs."""
+    rows, scores = rows_of(model), model.estimator.oof_scores_
+    estimator = copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
+    used = ~np.isnan(estimator.label_quality_)
+    quality = np.full(len(scores), np.nan)
+    quality[used] = label_quality(scores[used], rows.positive[used], pi, pi_prime, weight=rows.weight[used])
+    estimator.label_quality_ = quality
+    clean = estimate_clean_auc if model.score_name == "AUC" else estimate_clean_balanced_accuracy
+    estimator.clean_score_ = clean(scores[used], rows.positive[used], pi, pi_prime, weight=rows.weight[used])
+    return replace(model, estimator=estimator)
+
+
 def evaluate(model: TableModel) -> Evaluation:
     """Return what the out-of-fold scores of a fit tell.
 
@@ -146,3 +160,16 @@ def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:
     most = max(noise.pi_high - noise.pi_prime_low, difference)
     ends = [clean(value, each) for value in (score.low, score.high) for each in (least, most)]
     return Estimate(clean(score.value, difference), min(ends), max(ends), score.level)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, as text.
+
+    Examples
+    --------
+    >>> percent(0.125), percent(0.004), percent(0.0004), percent(0)
+    ('12%', '0.4%', 'below 0.1%', '0%')
+    """
+    if 0 < share < 0.001:
+        return "below 0.1%"
+    return f"{share:.1%}" if 0 < share < 0.0095 else f"{share:.0%}"

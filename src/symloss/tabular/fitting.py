@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from symloss.columns import Encoding, as_text
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.metrics import clean_auc
-from symloss.naming import named, place
+from symloss.naming import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import read_labels
@@ -172,7 +172,7 @@ def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_lim
     if risk not in ESTIMATORS:
         raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
     if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"{named('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
+        raise ValueError(f"{argument('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
     if (pi is None) != (pi_prime is None):
         raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
     if pi is not None and pi_prime is not None:
@@ -200,7 +200,7 @@ def _weights(series: Series) -> Array:
         raise ValueError(f"column {series.name!r}, the weight, must hold numbers") from None
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     if wrong.any():
-        first = place(series.index[wrong].tolist()[0])
+        first = row_name(series.index[wrong].tolist()[0])
         where = f"in {wrong.sum()} rows, the first of them {first}" if wrong.sum() > 1 else f"in {first}"
         raise ValueError(f"column {series.name!r}, the weight, is missing, negative or infinite {where}")
     return weights

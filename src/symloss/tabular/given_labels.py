@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import NO_NUMBER, as_text
-from symloss.naming import named
+from symloss.naming import argument
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -212,7 +212,7 @@ def _check_number(
         kind = {0: "none", 1: "only one class"}.get(len(found), f"{len(found)} distinct values")
         hint = "; empty the cells of all but two: rows without a label are left out" if len(found) > 2 else ""
         if len(found) == 1 and missing:
-            add = named("unlabeled", UNLABELED[0])
+            add = argument("unlabeled", UNLABELED[0])
             hint = f"; if the {missing} rows without a label are unlabeled data, add {add}"
         raise ValueError(f"column {name!r}, the label, must have two distinct values, got {kind}{shown}{hint}")
     if unlabeled is not None and (len(found) != 1 or not missing):
@@ -228,7 +228,7 @@ def _check_positive(positive: str, found: list[Any], unlabeled: str | None) -> N
         texts = [as_text(value) for value in found[unlabeled is not None :]]
         near = [text for text in texts if text.casefold() == positive.strip().casefold()]
         near = near or get_close_matches(positive, texts, n=1)
-        hint = f"; did you mean {named('positive', near[0])}?" if len(near) == 1 else ""
+        hint = f"; did you mean {argument('positive', near[0])}?" if len(near) == 1 else ""
         shown = " and ".join(repr(as_text(value)) for value in found)
         raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}{hint}")
 

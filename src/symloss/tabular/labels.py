@@ -1,4 +1,4 @@
-"""Which labels of a table to check: every row with the quality of its label, the worst first."""
+"""Which labels of a table to check: every row, the most suspicious first; and in words how many are wrong."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import as_text
-from symloss.tabular.evaluation import Evaluation, rows_of
+from symloss.tabular.evaluation import Evaluation, percent, rows_of
 from symloss.tabular.model import TableModel
-from symloss.tabular.reading import check_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COLUMNS = ("row", "given_label", "label_quality", "suggested_label", "score")
+OWN = ("row", "given_label", "suggested_label", "wrong_probability", "checked_label")
+_BLOCK = 20  # rows that somebody checks before asking whether to go on
+_FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
 
 def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) -> DataFrame:
-    """Return every row that was fitted, with the quality of its label, the worst first.
+    """Return every row that was fitted, beginning with those whose label is most probably wrong.
 
     Parameters
     ----------
@@ -29,91 +30,113 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
     frame : DataFrame
         The table that was given to it.
     ids : sequence of str
-        Columns to keep, which tell the rows apart.
+        Columns that tell the rows apart.
 
     Returns
     -------
     DataFrame
-        ``row``: the number of the row in the table, from 1. Then the columns ``ids``. ``given_label``;
-        ``label_quality``: how probably it is right; ``suggested_label``: the other label where that is below one half,
-        and nothing at all if the noise cannot be told, because then qualities are a mere ranking;
-        ``score``: by models that have not seen the row, above 0 for the positive label. Of positive-unlabeled data,
-        ``given_label`` is empty for the rows without one. They come first, and only they can have another suggestion.
+        ``row``: the number of the row in the table, from 1. ``given_label``. ``suggested_label``: the other label where
+        it is the more probable one, else empty. ``wrong_probability``: how probably the given label is wrong.
+        ``checked_label``: empty, for what somebody finds who looks at the row. Then the columns of the table, ``ids``
+        first; one with the name of a column above gets an underscore after it. Of positive-unlabeled data,
+        ``given_label`` is empty for the rows without one. They come first, and only they can have a suggestion.
 
     Examples
     --------
     >>> import pandas as pd, symloss as sl
     >>> y = ["no"] * 30 + ["yes"] * 30
     >>> frame = pd.DataFrame({"x": np.arange(60.0) / 7, "y": [*y[:3], "yes", *y[4:]]})  # the fourth label is wrong
-    >>> linear = [("linear", sl.AUCClassifier())]
-    >>> model = sl.tabular.fit(frame, "y", candidates=linear, pi=0.95, pi_prime=0.05)
-    >>> label_table(model, frame)[["row", "given_label", "suggested_label"]].head(1)
-       row given_label suggested_label
-    0    4         yes              no
+    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> label_table(model, frame)[["row", "given_label", "suggested_label", "x"]].head(1)
+       row given_label suggested_label         x
+    0    4         yes              no  0.428571
     """
     import pandas as pd
 
-    check_ids(frame, ids)
-    rows, quality = rows_of(model), model.estimator.label_quality_
+    rows, wrong = rows_of(model), wrong_probability(model)
     given = rows.positive.astype(int)
-    suggested = np.where(suspicious(model), 1 - given, given)
     texts = np.array([as_text(label) for label in model.labels], dtype=object)
-    without = rows.unlabeled & ~rows.positive
-    silent = (without & (suggested == 0)) | (model.rates is None)
-    table = pd.DataFrame(
+    own = pd.DataFrame(
         {
             "row": rows.numbers + 1,
-            **{name: frame[name].iloc[rows.numbers].to_numpy() for name in ids},
-            "given_label": np.where(without, "", texts[given]),
-            "label_quality": quality.round(6),
-            "suggested_label": np.where(silent, "", texts[suggested]),
-            "score": model.estimator.oof_scores_.round(6),
+            "given_label": np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
+            "suggested_label": np.where(suspicious(model), texts[1 - given], ""),
+            "wrong_probability": wrong.round(4),
+            "checked_label": "",
         }
     )
-    # Of positive-unlabeled data the labels are taken as right, so that rows with one come after all without.
-    credible = np.where(rows.unlabeled & rows.positive, quality + 2, quality)
-    order = np.argsort(credible, kind="stable")  # missing qualities, of rows without weight, come last
+    others = [*ids, *(name for name in frame.columns if name not in (*ids, model.label))]
+    table = frame.iloc[rows.numbers][others].reset_index(drop=True)
+    table = pd.concat([own, table.rename(columns={name: f"{name}_" for name in OWN})], axis=1)
+    # Labels of positive-unlabeled data are taken as right, and missing probabilities are those of rows without weight.
+    order = np.argsort(-np.where(rows.unlabeled & rows.positive, -1.0, np.nan_to_num(wrong, nan=-2.0)), kind="stable")
     return table.iloc[order].reset_index(drop=True)
+
+
+def wrong_probability(model: TableModel) -> NDArray[np.float64]:
+    """Return how probably the label of each row is wrong; NaN for rows without weight."""
+    return 1 - np.asarray(model.estimator.label_quality_)
 
 
 def suspicious(model: TableModel) -> NDArray[np.bool_]:
     """Return of which rows the label looks more likely wrong than right; without a label, which look positive."""
     rows = rows_of(model)
-    found: NDArray[np.bool_] = model.estimator.label_quality_ < 0.5
+    found: NDArray[np.bool_] = wrong_probability(model) > 0.5
     return found & ~rows.positive if rows.unlabeled else found
 
 
-def check_ids(frame: DataFrame, ids: Sequence[str]) -> None:
-    """Raise ValueError if a table lacks a column to keep, or if its name is one of those of the table of labels."""
-    check_columns(ids, frame, "to keep")
-    for name in ids:
-        if name in COLUMNS:
-            raise ValueError(f"a column of labels.csv already has the name {name!r}; rename the column to keep")
+def when_to_stop(model: TableModel) -> str:
+    """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> y = ["no", "no", "yes"] * 2 + ["no"] * 24 + ["yes"] * 24 + ["yes", "no", "yes"] * 2  # four of 60 are wrong
+    >>> frame = pd.DataFrame({"x": np.arange(60.0) / 7, "y": y})
+    >>> when_to_stop(sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
+    'Of the first 20 about 4 are wrong, of the next 20 about 0. Stop where this is too few for you.'
+    """
+    rows, wrong = rows_of(model), wrong_probability(model)
+    if rows.unlabeled:
+        wrong = wrong[~rows.positive]
+    ordered = np.sort(wrong[~np.isnan(wrong)])[::-1]
+    parts = []
+    for start in range(0, len(ordered), _BLOCK):
+        block = ordered[start : start + _BLOCK]
+        parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
+        if block.mean() < _FEW or len(parts) == 4:
+            break
+    first, *others = parts
+    what = "positive" if rows.unlabeled else "wrong"
+    said = ", ".join([f"{first.capitalize()} are {what}", *others])
+    return f"{said}. Stop where this is too few for you."
 
 
 def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
     """Return sentences that say how noisy the labels seem; ``labels`` are the negative and the positive one."""
     negative, positive = (repr(as_text(label)) for label in labels)
+    by_chance = "If which labels are wrong has nothing to do with the columns"
     noise, level = found.noise, f"{100 * found.noise.level:g}%"
     pi_prime = f"{level} interval {percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)}"
     if found.unlabeled:
+        alike = f"If the rows labeled {positive} are like all others that are {positive}"
         if found.rates is None:
             return [
-                f"How many of the unlabeled rows are {positive} cannot be told: {noise.reason}. At most "
+                f"How many of the unlabeled rows are {positive} cannot be told: {noise.reason}. {alike}, at most "
                 f"{percent(noise.pi_prime_high)} of them are ({level} bound)."
             ]
         share = percent(found.rates.pi_prime)
         if found.rates_given:
             return [f"As you said, {share} of the unlabeled rows are {positive}."]
         return [
-            f"About {share} of the unlabeled rows seem to be {positive} ({pi_prime}).",
-            f"This assumes that the rows labeled {positive} are like all others that are {positive}, and that the rows "
-            "with the most extreme scores are of one class.",
+            f"{alike}, about {share} of the unlabeled rows are {positive} ({pi_prime}).",
+            "Rows with the most extreme scores are taken to be of one class.",
         ]
     if found.rates is None:
         return [
-            f"How many labels are wrong cannot be told: {noise.reason}. At most {percent(1 - noise.pi_low)} of the "
-            f"labels {positive} and {percent(noise.pi_prime_high)} of the labels {negative} are wrong ({level} bounds)."
+            f"How many labels are wrong cannot be told: {noise.reason}. {by_chance}, at most "
+            f"{percent(1 - noise.pi_low)} of the labels {positive} and {percent(noise.pi_prime_high)} of the labels "
+            f"{negative} are wrong ({level} bounds)."
         ]
     of_positive, of_negative = percent(1 - found.rates.pi), percent(found.rates.pi_prime)
     wrong = percent(found.wrong_share.value)
@@ -122,23 +145,10 @@ def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
             f"As you said, {of_positive} of the labels {positive} and {of_negative} of the labels {negative} are "
             f"wrong: {wrong} of all labels."
         ]
+    of_labels = f"{of_positive} of the labels {positive} ({level} interval {percent(1 - noise.pi_high)} to "
+    of_labels += f"{percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} ({pi_prime})"
     return [
-        f"About {wrong} of the labels seem wrong: {of_positive} of the labels {positive} ({level} interval "
-        f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} "
-        f"({pi_prime}).",
-        "This assumes that errors depend on nothing but the true label, and that the rows with the most extreme "
-        "scores are of one class. Where even these are a mixture, it is counted as noise.",
+        f"{by_chance}, about {wrong} of them are: {of_labels}.",
+        "Rows with the most extreme scores are taken to be of one class: where even these are a mixture, it is counted "
+        "as noise. Where people or rules made errors on hard rows, more labels may be wrong than this says.",
     ]
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, as text.
-
-    Examples
-    --------
-    >>> percent(0.125), percent(0.004), percent(0.0004), percent(0)
-    ('12%', '0.4%', 'below 0.1%', '0%')
-    """
-    if 0 < share < 0.001:
-        return "below 0.1%"
-    return f"{share:.1%}" if 0 < share < 0.0095 else f"{share:.0%}"

@@ -15,9 +15,9 @@ from symloss.columns import as_text
 from symloss.metrics import clean_roc
 from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
-from symloss.tabular.evaluation import Evaluation, evaluate, rows_of
+from symloss.tabular.evaluation import Evaluation, evaluate, percent, rows_of
 from symloss.tabular.importance import Importance
-from symloss.tabular.labels import label_table, noise_in_words, percent, suspicious
+from symloss.tabular.labels import label_table, noise_in_words, suspicious, when_to_stop
 from symloss.tabular.model import TableModel
 from symloss.tabular.summary import lack_of_time, summary
 from symloss.tabular.thresholds import choices
@@ -38,15 +38,24 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-
 
 
 class About(NamedTuple):
-    """What a page says about how it was made: the name of the table, the command, and columns that tell rows apart."""
+    """How a fit came about: the name of the table, the command, columns that tell rows apart, and that of weights."""
 
     source: str
     command: str = ""
     ids: Sequence[str] = ()
+    weight: str | None = None
 
 
-def fit_page(model: TableModel, frame: DataFrame, importances: Sequence[Importance] | None, about: About) -> str:
+def fit_page(
+    model: TableModel,
+    frame: DataFrame,
+    importances: Sequence[Importance] | None,
+    about: About,
+    costs: tuple[float, float] | None = None,
+) -> str:
     """Return the page of a fit, or of an audit, which keeps no model: then there are no importances of columns.
+
+    ``costs`` are those of a false positive and of a false negative, for a threshold of their own.
 
     Examples
     --------
@@ -60,7 +69,7 @@ def fit_page(model: TableModel, frame: DataFrame, importances: Sequence[Importan
     found, rows = evaluate(model), rows_of(model)
     made = summary(model, found)
     negative, positive = map(shown, model.labels)
-    table = label_table(model, frame, about.ids).dropna(subset="label_quality").head(SHOWN)
+    table = label_table(model, frame, about.ids).dropna(subset="wrong_probability").head(SHOWN)
     columns = [each.column for each in importances] if importances else model.columns
     worst = [
         (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
@@ -74,6 +83,7 @@ def fit_page(model: TableModel, frame: DataFrame, importances: Sequence[Importan
         "negative": f"'{negative}'",
         "positive": f"'{positive}'",
         "suspicious": int(suspicious(model).sum()),
+        "when_to_stop": when_to_stop(model),
         "words": noise_in_words(found, (negative, positive)),
         "warnings": [*made["warnings"], *found.warnings, *lack_of_time(made)],
         "notes": [note for note in model.notes if not note.startswith(WARNING)],
@@ -88,7 +98,7 @@ def fit_page(model: TableModel, frame: DataFrame, importances: Sequence[Importan
         ],
         "importances": importances or [],
         "most": max([_LEAST_SCALE, *(each.fall for each in importances or [])]),
-        "choices": choices(found, model, positive) if importances is not None else [],
+        "choices": choices(found, model, costs) if importances is not None else [],
         "candidates": sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"])),
         "percent": percent,
         "number": _number,

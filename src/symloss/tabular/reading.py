@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.columns import as_pandas, column_names
 from symloss.extras import require
-from symloss.naming import named, remember_lines
+from symloss.naming import argument, remember_lines
 from symloss.tabular.cells import as_values, as_written
 from symloss.tabular.dialect import ENCODINGS, TO_BE_FOUND, Dialect, ReadOptions, find_dialect, names_notes, spelled
 from symloss.tabular.sources import Source, open_source
@@ -74,7 +74,7 @@ def read(
         (piece,) = read_pieces(data, None, options, {*text, *written}, written)
         columns = {name: piece.written[name] for name in piece.written if name in piece.frame}
         return Read(piece.frame.assign(**columns), piece.notes, piece.options)
-    told = [named(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
+    told = [argument(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
     if told:
         raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
     frame = as_pandas(data)
@@ -117,7 +117,7 @@ def read_pieces(
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     with open_source(path) as source:
         if options.sheet is not None and source.kind != "Excel":  # it may be another file than was meant
-            raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {named('sheet')}")
+            raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {argument('sheet')}")
         remember_lines(None)
         if source.kind == "CSV":
             pieces = _read_text(source, rows, text, written, options)
@@ -126,7 +126,7 @@ def read_pieces(
         else:
             pieces = _read_excel(source, rows, text, written, options.sheet)
         idle = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
-        told = [named(name) for name in idle if getattr(options, name) is not None]
+        told = [argument(name) for name in idle if getattr(options, name) is not None]
         notes = [f"{name} has no meaning for a {source.kind} file" for name in told]
         empty = True
         for piece in pieces:
@@ -247,7 +247,7 @@ def _read_excel(
             cells = book.parse(sheet, header=None, dtype=object).dropna(how="all").dropna(how="all", axis=1)
     notes = [f"sheet: {sheet!r}"]
     if len(sheets) > 1 and wanted is None:
-        notes = [f"sheet: {sheet!r}, the first of {len(sheets)}; {named('sheet', sheets[1])} reads the second"]
+        notes = [f"sheet: {sheet!r}, the first of {len(sheets)}; {argument('sheet', sheets[1])} reads the second"]
     frame, more = _with_names(f"{source.name}, sheet {sheet!r}", cells)
     _check_names(list(frame.columns), source)
     texts = frame.map(str, na_action="ignore")  # before whole numbers with gaps become floats
@@ -266,7 +266,7 @@ def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
     shown = ", ".join(map(repr, names[:20]))
-    asked = f"no sheet {str(wanted)!r} ({named('sheet')})"
+    asked = f"no sheet {str(wanted)!r} ({argument('sheet')})"
     raise ValueError(f"{file} has {asked}; its sheets are {shown}, or 1 to {len(names)}")
 
 

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.columns import as_text
 from symloss.metrics import CleanRates, Estimate, clean_rates
-from symloss.naming import named
-from symloss.tabular.evaluation import Evaluation
+from symloss.naming import argument
+from symloss.tabular.evaluation import Evaluation, percent
 from symloss.tabular.model import TableModel
 
 Array = NDArray[np.float64]
@@ -53,8 +54,8 @@ def cost_threshold(model: TableModel, false_positive: float = 1.0, false_negativ
     """
     if model.rates is None:
         raise ValueError(
-            f"costs need the rates of the noise, which these labels do not tell: fit with {named('pi')} and "
-            f"{named('pi_prime')}, or give {named('threshold')}, {named('share')} or {named('top_k')} instead"
+            "costs need to know how many labels are wrong, which these labels do not tell: give --wrong-positive and "
+            "--wrong-negative to symloss fit or symloss page (in Python, pi and pi_prime to fit)"
         )
     pi, pi_prime = model.rates
     share, (slope, intercept) = model.estimator.share_labeled_positive_, model.estimator.calibration_
@@ -92,16 +93,18 @@ class Wanted(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError if several things are asked for that exclude each other."""
-        given = {named(name): getattr(self, name) for name in ("threshold", "share", "top_k")} | {"costs": self.costs}
+        given = {argument(name): getattr(self, name) for name in ("threshold", "share", "top_k")} | {
+            "costs": self.costs
+        }
         wanted = [name for name, value in given.items() if value is not None]
         if len(wanted) > 1:
             *others, last = given
             raise ValueError(f"give one of {', '.join(others)} and {last}, got {' and '.join(wanted)}")
         if self.threshold is not None and math.isnan(self.threshold):
-            raise ValueError(f"{named('threshold')} must be a number, got nan")
+            raise ValueError(f"{argument('threshold')} must be a number, got nan")
         for name in ("cost_false_positive", "cost_false_negative"):
             if (cost := getattr(self, name)) is not None and not 0 < cost < math.inf:
-                raise ValueError(f"{named(name)} must be a number above 0, got {cost:g}")
+                raise ValueError(f"{argument(name)} must be a number above 0, got {cost:g}")
 
     def find(self, model: TableModel, scores: Callable[[], Array]) -> tuple[float, list[str]]:
         """Return the threshold, 0 by default, and notes that say where it comes from.
@@ -119,17 +122,17 @@ class Wanted(NamedTuple):
             ]
         if self.costs is not None:
             threshold = cost_threshold(model, *self.costs)
-            return threshold, [
-                f"threshold {threshold:.4g}, of the smallest expected cost by the rates {rates_in_words(model)}"
-            ]
+            return threshold, [f"threshold {threshold:.4g}, of the smallest expected cost if {rates_in_words(model)}"]
         return self.threshold or 0.0, []
 
 
 def rates_in_words(model: TableModel) -> str:
-    """Return the rates of the noise that a model goes by, and where they come from."""
+    """Return how many labels are wrong by the rates that a model goes by, and where these come from."""
     assert model.rates is not None
-    known = "given to the fit" if model.rates_given else "estimated in the fit"
-    return f"pi = {model.rates.pi:.2f} and pi' = {model.rates.pi_prime:.2f}, {known}"
+    negative, positive = (repr(as_text(label)) for label in model.labels)
+    known = "as given" if model.rates_given else "as the fit has estimated"
+    wrong = percent(1 - model.rates.pi), percent(model.rates.pi_prime)
+    return f"{wrong[0]} of the labels {positive} and {wrong[1]} of the labels {negative} are wrong, {known}"
 
 
 class Choice(NamedTuple):
@@ -151,17 +154,21 @@ class Choice(NamedTuple):
     precision: Estimate | None
 
 
-def choices(found: Evaluation, model: TableModel, positive: str) -> list[Choice]:
-    """Return thresholds for several purposes; ``positive`` is the positive label, as text."""
+def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | None = None) -> list[Choice]:
+    """Return thresholds for several purposes, and for the costs of the two errors if these are given."""
+    positive = as_text(model.labels[1])
     n, labeled = len(found.scores), float(found.positive.mean())  # not by weight: --share counts rows
     asked = [("both labels count the same, whatever their numbers (the default)", "", 0.0)]
     if found.rates is not None:
-        for purpose, option, costs in (
+        if costs is not None:
+            option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
+            asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
+        for purpose, option, each in (
             ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
             (f"a missed {positive!r} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
             (f"a false alarm costs five times a missed {positive!r}", "--cost-false-positive 5", (5.0, 1.0)),
         ):
-            asked.append((purpose, option, cost_threshold(model, *costs)))
+            asked.append((purpose, option, cost_threshold(model, *each)))
     shares = [(f"as many {positive!r} as there are labels {positive!r}", labeled)]
     if found.rates is not None:
         truly = labeled * found.rates.pi + (1 - labeled) * found.rates.pi_prime
