@@ -32,7 +32,7 @@ from symloss.tabular import fit
 from symloss.tabular.checks import check_table
 from symloss.tabular.given_labels import match_labels, read_labels
 from symloss.tabular.reading import ReadOptions, read, read_pieces
-from symloss.tabular.writing import whole_table, write_table
+from symloss.tabular.writing import whole_table
 
 # What colleagues would point out is not what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
@@ -170,7 +170,6 @@ REFUSED = [
     ("a NUL", "a.csv", b"a,b\n1,x\n2,\0y\n", {}, "line 3 is not text in UTF-8 or Windows-1252, but binary"),
     ("UTF-16", "a.csv", CSV.decode().encode("utf-16"), {}, "or in another encoding, which --encoding says"),
     ("HTML named .xls", "a.xls", b"<table><tr><td>1</td></tr></table>", {}, "holds HTML or XML, not CSV: open it in a"),
-    ("JSON", "a.csv", b'[{"a": 1}, {"a": 2}]', {}, "holds JSON, not CSV"),
     ("old Excel", "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), {}, "save it as .xlsx without a password"),
     ("no Excel", "a.xlsx", CSV, {}, "cannot be read as Excel: its content is not Excel; rename it to .csv"),
     ("an empty sheet", "a.xlsx", workbook(s=[]), {}, "a.xlsx, sheet 's' is empty"),
@@ -858,4 +857,4 @@ def test_targets_that_are_no_tables(tmp_path):
         ("no/a.csv", r"cannot be written: there is no folder .*no$"),
     ):
         with pytest.raises(ValueError, match=message):
-            write_table(WRITTEN, tmp_path / name)
+            write_parts(tmp_path / name, WRITTEN)

@@ -153,13 +153,7 @@ class Numbers(Form):
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number in any way of writing.
-
-    Examples
-    --------
-    >>> is_number("1.000,52 €"), is_number("0x1F")
-    (True, False)
-    """
+    """Return whether a text is a number in any way of writing, such as 1.000,52 €."""
     amount = _amount(text)
     return amount is not None and any(_in_order(amount[4], decimal) for decimal in ".,")
 
@@ -248,13 +242,7 @@ class Dates(Form):
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a date, whichever of day and month comes first.
-
-    Examples
-    --------
-    >>> is_date("24/12/2020"), is_date("0000-00-00")
-    (True, False)
-    """
+    """Return whether a text is a date, whichever of day and month comes first."""
     written = _written(text)
     return written is not None and any(_moment(written, day_first) is not None for day_first in (True, False))
 
@@ -397,13 +385,7 @@ class Hashed(Form):
         return cls(200 if by_word else 32, by_word, len(texts))
 
     def among(self, count: int) -> Hashed:
-        """Return how the column becomes features if the table has so many of its kind: together about a thousand.
-
-        Examples
-        --------
-        >>> Hashed(200, by_word=True, distinct=60).among(20).n_features
-        50
-        """
+        """Return how the column becomes features if the table has so many of its kind: together about a thousand."""
         return Hashed(max(16, min(self.n_features, 1000 // count)), self.by_word, self.distinct)
 
     @property

@@ -21,7 +21,6 @@ _MARKS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
 _HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator is looked for
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
-_JSON = re.compile(r"\s*(\{\s*\"|\[\s*[\[{])")
 _SAYS = re.compile(r'"?sep=([,;\t|])"?[ \t]*(?:\r\n|\r|\n)')
 
 
@@ -49,13 +48,7 @@ class ReadOptions(NamedTuple):
     usual_decimal: str | None = None
 
     def checked(self) -> ReadOptions:
-        r"""Return the options with signs for their names; raise ValueError if one cannot be used.
-
-        Examples
-        --------
-        >>> ReadOptions(sep="tab").checked().sep
-        '\t'
-        """
+        """Return the options with signs for their names; raise ValueError if one cannot be used."""
         sep = None if self.sep is None else SEPARATORS.get(self.sep.lower(), self.sep.replace("\\t", "\t"))
         if sep is not None and sep not in SEPARATORS.values():
             raise ValueError(f"{argument('sep')} must be one of {', '.join(SEPARATORS)}; got {self.sep!r}")
@@ -228,8 +221,6 @@ def _undecodable(source: Source, encoding: str) -> int | None:
 def _refuse_other_text(name: str, text: str) -> None:
     if _MARKUP.match(text):
         raise ValueError(f"{name} holds HTML or XML, not CSV: open it in a spreadsheet and save it as .xlsx or CSV")
-    if _JSON.match(text):
-        raise ValueError(f"{name} holds JSON, not CSV: pandas.read_json reads it, and to_csv writes CSV")
     if not text.strip():
         raise ValueError(f"{name} is empty")
 
@@ -253,13 +244,7 @@ def _find_separator(text: str) -> tuple[str, list[str]]:
 
 
 def names_notes(names: list[str]) -> list[str]:
-    """Return a note if the names of columns are all numbers, as in a file without a line of names.
-
-    Examples
-    --------
-    >>> names_notes(["age", "1"]), len(names_notes(["1.5", "2"]))
-    ([], 1)
-    """
+    """Return a note if the names of columns are all numbers, as in a file without a line of names."""
     filled = [name for name in names if name]
     if filled and all(map(is_number, filled)):
         shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -227,7 +226,6 @@ def _check_positive(positive: str, found: list[Any], unlabeled: str | None) -> N
     if sum(_means(value, positive) for value in found) != 1 or (unlabeled and not _means(found[1], positive)):
         texts = [as_text(value) for value in found[unlabeled is not None :]]
         near = [text for text in texts if text.casefold() == positive.strip().casefold()]
-        near = near or get_close_matches(positive, texts, n=1)
         hint = f"; did you mean {argument('positive', near[0])}?" if len(near) == 1 else ""
         shown = " and ".join(repr(as_text(value)) for value in found)
         raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}{hint}")

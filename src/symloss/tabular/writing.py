@@ -18,24 +18,9 @@ _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv")
 
 
-def write_table(frame: DataFrame, path: str | Path) -> None:
-    r"""Write a table as Parquet or CSV, depending on the suffix; if writing fails, no file is left or changed.
-
-    Examples
-    --------
-    >>> import tempfile, pandas as pd
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(pd.DataFrame({"score": [0.5]}), Path(folder) / "scores.csv")
-    ...     (Path(folder) / "scores.csv").read_text()
-    'score\n0.5\n'
-    """
-    with whole_table(path) as write:
-        write(frame)
-
-
 @contextmanager
 def whole_table(path: str | Path) -> Iterator[Callable[[DataFrame], None]]:
-    """Yield a function that writes the next rows of a table; if anything fails, no file is left or changed.
+    """Yield a function that writes the next rows of a CSV or Parquet file; if anything fails, nothing is changed.
 
     A Parquet file gets a row group for every part. The columns have the types of the first part.
     """
@@ -45,14 +30,7 @@ def whole_table(path: str | Path) -> Iterator[Callable[[DataFrame], None]]:
 
 
 def check_target(path: str | Path) -> Path:
-    """Return the path of a table to write; raise ValueError if it is no file in a folder, or of an unknown kind.
-
-    Examples
-    --------
-    >>> check_target("scores.xlsx")
-    Traceback (most recent call last):
-    ValueError: scores.xlsx must end in one of .csv, .tsv, .parquet, .pq
-    """
+    """Return the path of a table to write; raise ValueError if it is no file in a folder, or of an unknown kind."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file to write")
