@@ -23,6 +23,7 @@ from torch import nn
 
 import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, load, save
+from symloss.estimators.pruning import Pruned
 from symloss.estimators.saving import DamagedFileError, load_with, save_with
 from symloss.files import check_outside, whole_file, write_whole
 
@@ -91,6 +92,12 @@ def test_cv_forms(data, tmp_path, kind):
     assert again.clean_score_ == estimator.clean_score_
     assert repr(again.cv_results_) == repr(estimator.cv_results_)
     np.testing.assert_allclose(again.fit(X, y).decision_function(X), estimator.decision_function(X), atol=1e-9)
+
+
+def test_an_estimator_that_leaves_out_labels(data, tmp_path):
+    X, y = data
+    X = X.to_numpy()
+    there_and_back(Pruned(POOL[1][1], share=0.2, random_state=0).fit(X, y), X, tmp_path)
 
 
 def test_the_default_pool_needs_nothing_to_be_trusted(data, tmp_path):

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from torch import Tensor, nn
 from symloss import __version__
 from symloss.audit import Noise
 from symloss.columns import Encoding
-from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
@@ -39,10 +37,9 @@ from symloss.models.networks import Ensemble, NetworkScores, build_networks
 from symloss.models.trees import TREE_MODELS, model_of_trees, trees_of_model
 
 _FORMAT = "symloss model 1"
-_ESTIMATORS: dict[str, type[BinaryClassifier]] = {
-    kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV)
+_ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV, Pruned)
 }
-_PARTS: dict[str, Any] = {**_ESTIMATORS, "Pruned": Pruned}  # what an estimator may hold
 # Classes of which the fields are saved.
 _RECORDS: dict[str, Any] = {
     kind.__name__: kind
@@ -54,26 +51,19 @@ _HARMLESS = "sklearn.model_selection._split."  # skops lists folds among the typ
 
 
 class DamagedFileError(ValueError):
-    """A file is not what was written.
-
-    Examples
-    --------
-    >>> raise damaged("model.safetensors", KeyError("estimator"))
-    Traceback (most recent call last):
-    symloss.estimators.saving.DamagedFileError: model.safetensors is damaged: no 'estimator'
-    """
+    """A file is not what was written."""
 
 
 class _MissingArgumentError(ValueError):
     """The file is right, but loading it needs an argument."""
 
 
-def save(estimator: BinaryClassifier, path: str | Path) -> None:
+def save(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator into one file, which holds no pickle; an older file is replaced by the whole new one.
 
     Parameters
     ----------
-    estimator : BERClassifier, AUCClassifier, BERClassifierCV or AUCClassifierCV
+    estimator : BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV or Pruned
         Its losses must be built in. If it has networks of your own, their parameters are saved, but not their code.
     path : str or Path
         The file to write, such as ``"model.safetensors"``.
@@ -91,7 +81,7 @@ def save(estimator: BinaryClassifier, path: str | Path) -> None:
     save_with(estimator, path, None)
 
 
-def load(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> BinaryClassifier:
+def load(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> Any:
     """Return the estimator that ``save`` has written into a file; it predicts the same.
 
     No code of the file is run: classes are looked up in a list, and trees are checked before they are followed.
@@ -124,18 +114,8 @@ def load(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> 
     return load_with(path, model, trusted)[0]
 
 
-def save_with(estimator: BinaryClassifier, path: str | Path, beside: Any) -> None:
-    """Write an estimator, and beside it whatever JSON can hold, into one file.
-
-    Examples
-    --------
-    >>> import tempfile, symloss as sl
-    >>> classifier = sl.BERClassifier(threshold=0.0).fit([[0.0], [1.0]], [0, 1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_with(classifier, folder + "/model.safetensors", {"columns": ["age"]})
-    ...     load_with(folder + "/model.safetensors")[1]
-    {'columns': ['age']}
-    """
+def save_with(estimator: Any, path: str | Path, beside: Any) -> None:
+    """Write an estimator, and beside it whatever JSON can hold, into one file."""
     require("save", "saving a model needs safetensors", "safetensors")
     import safetensors.torch  # here and below, libraries that only saving and loading need
 
@@ -151,7 +131,7 @@ def save_with(estimator: BinaryClassifier, path: str | Path, beside: Any) -> Non
         temporary.write_bytes(safetensors.torch.save(writer.tensors, metadata))
 
 
-def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> tuple[BinaryClassifier, Any]:
+def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> tuple[Any, Any]:
     """Return the estimator of a file, and what was saved beside it; ``load`` says what the parameters are."""
     path = Path(path)
     contents, tensors = _contents(path)
@@ -159,7 +139,7 @@ def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()
     reader = _Reader(tensors, model)
     try:
         estimator = reader.value(contents["estimator"])
-        if not isinstance(estimator, BinaryClassifier):
+        if type(estimator) not in _ESTIMATORS.values():
             raise ValueError(f"expected an estimator, found {type(estimator).__name__}")
         check_is_fitted(estimator)
         beside = contents["beside"]
@@ -234,7 +214,7 @@ class _Writer:
             return self._record(value)
         if type(value) in (list, tuple, dict):
             return self._container(value)
-        if type(value) in _PARTS.values():
+        if type(value) in _ESTIMATORS.values():
             return self._estimator(value)
         if isinstance(value, (PerceptronStack, Ensemble)):
             return self._networks(value)
@@ -257,7 +237,8 @@ class _Writer:
     def _record(self, value: Any) -> Any:
         if isinstance(value, Member):
             self._candidate = value.name
-        return {type(value).__name__: {name: self.json(getattr(value, name)) for name in _fields(type(value))}}
+        names = getattr(value, "_fields", None) or vars(value)  # of a NamedTuple, or of a dataclass
+        return {type(value).__name__: {name: self.json(getattr(value, name)) for name in names}}
 
     def _container(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -337,10 +318,10 @@ class _Reader:
         return stored
 
     def _estimator(self, name: str, parameters: Any, fitted: Any) -> Any:
-        if name not in _PARTS:
-            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_PARTS)}")
+        if name not in _ESTIMATORS:
+            raise ValueError(f"unknown class {name!r}; known classes: {', '.join(_ESTIMATORS)}")
         outer, self._parameters = self._parameters, {key: self.value(part) for key, part in parameters.items()}
-        estimator = _PARTS[name](**self._parameters)
+        estimator = _ESTIMATORS[name](**self._parameters)
         for key, value in fitted.items():
             if not _is_fitted(key):
                 raise ValueError(f"{key!r} is no name of a fitted attribute")
@@ -371,10 +352,6 @@ class _Reader:
         if device.startswith("cuda") and torch.cuda.is_available():
             networks.to(device)  # where they were trained
         return NetworkScores(networks, standard)
-
-
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)
 
 
 def _is_fitted(name: str) -> bool:
