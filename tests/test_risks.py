@@ -91,7 +91,9 @@ def test_points_without_weight_do_not_exist(risk):
     weight = torch.tensor([1.0, 0.0, 2.0, 0.0, 0.0])
     value = risk(scores, [1, 1, 0, 0, 7], "exponential", weight)  # a label of no weight may be anything
     value.backward()
-    assert value == risk(scores[[0, 2]], [1, 0], "exponential")
+    assert (
+        value == risk(scores[[0, 2]], [1, 0], "exponential") == risk(scores, [1, 1, 0, 0, 7], "exponential", weight > 0)
+    )
     assert scores.grad.isfinite().all()
     assert not scores.grad[weight == 0].any()
 

@@ -124,8 +124,9 @@ def is_larger(target: Any) -> NDArray[np.bool_]:
 
 
 def as_weight(weight: Any, like: Tensor, name: str = "weight") -> Tensor:
-    """Return weights in float64 on the device of the scores, whatever their values and shape."""
-    real = as_real(weight, name, torch.float64).to(like.device)
+    """Return weights, or a mask, in float64 on the device of the scores, whatever their values and shape."""
+    given = as_tensor(weight, name, torch.float64)
+    real = as_real(given.double() if given.dtype == torch.bool else given, name, torch.float64).to(like.device)
     if real.requires_grad:
         raise ValueError(f"{name} is a constant here: gradients flow to the scores only; pass {name}.detach()")
     return real

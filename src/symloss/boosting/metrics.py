@@ -27,7 +27,7 @@ class _Metric:
     def _score(self, first: Any, second: Any, sample_weight: Any) -> float:
         scores, target, weight = arguments(first, second, sample_weight)
         if self.metric == "auc":
-            return auc(scores, target, weight)
+            return float(auc(scores, target, weight))
         return balanced_accuracy(scores, target, weight, self.threshold)
 
 

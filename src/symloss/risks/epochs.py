@@ -66,7 +66,7 @@ def whole_epoch(model: Callable[[Any], Tensor], batches: Iterable[Any], criterio
         risk = criterion(*joined)
         (gradient,) = torch.autograd.grad(risk, scores)
         tolerance = _SAME * float(scores.detach().max() - scores.detach().min()) + 1e-30
-        slopes = torch.split(gradient, [len(row[0]) for row in columns])  # type: ignore[no-untyped-call]
+        slopes = torch.split(gradient, [len(row[0]) for row in columns])
         for batch, state, before, slope in zip_longest(batches, states, [row[0] for row in columns], slopes):
             if batch is None or state is None:
                 raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -172,31 +172,21 @@ def auc_derivatives(
     return first, second
 
 
-class Unmixing(NamedTuple):
-    """The clean classes P and N in terms of the corrupted ones: P = CP + b (CP - CN) and N = CN + d (CN - CP).
-
-    Corrupted positives CP are a mixture pi P + (1 - pi) N, and corrupted negatives CN a mixture pi' P + (1 - pi') N.
-    Solved for P and N, b = (1 - pi) / (pi - pi') and d = pi' / (pi - pi').
-    """
-
-    b: float
-    d: float
+Unmixing = tuple[float, float]  # b and d of ``unmixing``
 
 
 def unmixing(pi: float | None, pi_prime: float | None) -> Unmixing | None:
-    """Return how the clean classes are made of the corrupted ones, or None if no rates are given.
+    """Return b and d of P = CP + b (CP - CN) and N = CN + d (CN - CP), or None if no rates are given.
 
-    Examples
-    --------
-    >>> unmixing(pi=1.0, pi_prime=0.5)
-    Unmixing(b=0.0, d=1.0)
+    Corrupted positives CP are a mixture pi P + (1 - pi) N of the clean classes, and corrupted negatives CN a mixture
+    pi' P + (1 - pi') N. Solved for P and N, b = (1 - pi) / (pi - pi') and d = pi' / (pi - pi').
     """
     if pi is None and pi_prime is None:
         return None
     if pi is None or pi_prime is None:
         raise ValueError(f"pi and pi_prime go together, got pi={pi!r} and pi_prime={pi_prime!r}")
     check_contamination(pi, pi_prime)
-    return Unmixing(b=(1 - pi) / (pi - pi_prime), d=pi_prime / (pi - pi_prime))
+    return (1 - pi) / (pi - pi_prime), pi_prime / (pi - pi_prime)
 
 
 def check_choices(average: str, empty: str, validate: bool) -> None:
@@ -299,10 +289,10 @@ def _ber(problem: Problem, loss: Loss) -> Tensor:
 
 def _clean_ber(problem: Problem, loss: Loss, rates: Unmixing) -> Tensor:
     """Return half the sum of the mean losses of the clean classes, which are combinations of the corrupted ones."""
-    scores, positive, weight, complete = problem
+    (scores, positive, weight, complete), (b, d) = problem, rates
     of_pos, of_neg = _shares(weight, positive), _shares(weight, ~positive)
-    pos = _mean_loss(loss, scores, (1 + rates.b) * of_pos - rates.b * of_neg).to(scores.dtype)
-    neg = _mean_loss(loss, -scores, (1 + rates.d) * of_neg - rates.d * of_pos).to(scores.dtype)
+    pos = _mean_loss(loss, scores, (1 + b) * of_pos - b * of_neg).to(scores.dtype)
+    neg = _mean_loss(loss, -scores, (1 + d) * of_neg - d * of_pos).to(scores.dtype)
     risk = 0.5 * (_non_negative(pos, loss) + _non_negative(neg, loss))
     return risk if complete else torch.where(problem.has_both(), risk, 0.0)
 
