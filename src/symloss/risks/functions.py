@@ -15,7 +15,7 @@ from symloss.losses import CallableLoss, Loss, LossLike, get_loss
 from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs, risk_of_points
 from symloss.risks.distributed import gather_problem
 from symloss.risks.problem import Problem, check_problem
-from symloss.tracing import concrete, eager
+from symloss.tracing import concrete, eager, readable
 
 if TYPE_CHECKING:
     from symloss.risks.distributed import GroupLike
@@ -298,8 +298,14 @@ def _clean_ber(problem: Problem, loss: Loss, rates: Unmixing) -> Tensor:
 
 
 def _auc(problem: Problem, loss: Loss) -> Tensor:
-    if problem.scores.ndim == 1:
-        return risk_of_points(problem.scores, problem.positive, loss, problem.weight, problem.complete is not None)
+    scores, positive, weight, complete = problem
+    if scores.ndim == 1:
+        return risk_of_points(scores, positive, loss, weight, complete is not None)
+    if scores.is_cpu and readable(scores) and _shared_labels(problem) is None:  # one after the other is quickest
+        n = scores.shape[-1]
+        weights = [None] * scores[..., 0].numel() if weight is None else weight.reshape(-1, n).unbind()
+        rows = zip(scores.reshape(-1, n).unbind(), positive.reshape(-1, n).unbind(), weights, strict=True)
+        return torch.stack([risk_of_points(s, y, loss, w) for s, y, w in rows]).reshape(scores.shape[:-1])
     return _between(*_sides(problem), loss)
 
 
