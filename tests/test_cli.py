@@ -16,7 +16,7 @@ from symloss.paper.results import Run, write_run
 
 OWN = Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
 COMMANDS = ["fit", "predict", "audit", "losses", "analyze", "figures", "datasets", "compare", "report", "explore",
-            "reproduce uci", "reproduce cifar10", "reproduce mnist"]  # fmt: skip
+            "reproduce"]  # fmt: skip
 
 
 def run(*arguments, width=140):
@@ -286,21 +286,3 @@ def test_report_and_explore_fail_in_one_line_and_write_nothing(tmp_path):
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_report_and_explore_never_overwrite_a_result_or_the_code_of_a_loss(tmp_path, monkeypatch):
-    write_run(tmp_path / "results", OWN)
-    path, code, link = tmp_path / "results" / "scores.csv", tmp_path / "kept_loss.py", tmp_path / "link.html"
-    code.write_text("import torch\ndef kept(z):\n    return torch.sigmoid(-z)\n")
-    link.hardlink_to(path)
-    monkeypatch.chdir(tmp_path)
-    before = {kept: kept.read_bytes() for kept in (path, code)}
-    for arguments, out, what in (
-        (["report", "results"], path, "a result"),
-        (["report", "results"], link, "a result"),
-        (["explore", "--losses", "ramp"], path, "a result"),
-        (["explore", "--losses", "ramp,kept_loss:kept"], code, "the code of a loss"),
-    ):
-        result = run(*arguments, "--out", str(out))
-        assert (result.exit_code, result.stderr) == (2, f"symloss: error: {out} is {what}; it is not overwritten\n")
-    assert {kept: kept.read_bytes() for kept in before} == before

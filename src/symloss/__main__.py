@@ -29,7 +29,7 @@ def main() -> None:
         sys.exit(2)
     from symloss.cli import app
 
-    app()
+    app(prog_name="symloss")
 
 
 def _wait_for_interrupt() -> None:

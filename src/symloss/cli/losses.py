@@ -1,20 +1,15 @@
-"""The commands about losses: ``losses``, ``analyze`` and ``figures``."""
+"""The commands about losses: ``losses``, ``analyze``, ``figures`` and ``explore``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from symloss.cli.application import new_console, plain_table
-from symloss.cli.options import Json, code_of, find_loss
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from symloss.paper.tables import LossRow
+from symloss.cli.options import Json, Losses, code_of, find_loss, find_losses, listed, option
 
 
 def losses(as_json: Json = False) -> None:
@@ -26,16 +21,25 @@ def losses(as_json: Json = False) -> None:
 
     if as_json:
         print(json.dumps([vars(row) for row in (*table_1(), *further_losses())], indent=2))
-    else:
-        new_console().print(_losses_table(table_1(), further_losses()))
+        return
+    table = plain_table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
+    table.title = "Table 1: losses and their properties"
+    for rows in (table_1(), further_losses()):
+        for row in rows:
+            marks = ["[green]✓[/]" if mark else "[dim]×[/]" for mark in (row.convex, row.symmetric, row.recovers_eta)]
+            minimizer = row.minimizer.replace("eta", "η")
+            table.add_row(f"[bold]{row.title}[/]", row.formula, minimizer, *marks, end_section=row is rows[-1])
+    table.caption = (
+        "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
+        "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
+    )
+    new_console().print(table)
 
 
 def analyze(
     name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
-    b: Annotated[float | None, typer.Option(help="Slope of the barrier hinge loss, more than 1.")] = None,
-    r: Annotated[
-        float | None, typer.Option(help="Half the width of the interval on which it is symmetric, more than 0.")
-    ] = None,
+    b: Annotated[float | None, option("Slope of the barrier hinge loss, more than 1.")] = None,
+    r: Annotated[float | None, option("Half the width on which barrier hinge is symmetric, more than 0.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
@@ -46,7 +50,7 @@ def analyze(
 
     from symloss import theory
 
-    loss = find_loss(name, {key: value for key, value in (("b", b), ("r", r)) if value is not None})
+    loss = find_loss(name, **{key: value for key, value in (("b", b), ("r", r)) if value is not None})
     with code_of([name]):
         report = theory.analyze(loss)
     if as_json:
@@ -67,7 +71,7 @@ def analyze(
     console.print(table)
 
 
-def figures(out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("figures")) -> None:
+def figures(out: Annotated[Path, option("The folder to write into.", "FOLDER")] = Path("figures")) -> None:
     """Draw figures 1 to 3 of the paper as PNG and PDF.
 
     Example: [bold]symloss figures --out figures[/bold]
@@ -78,21 +82,16 @@ def figures(out: Annotated[Path, typer.Option(help="The folder to write into.")]
         print(path)
 
 
-def _losses_table(paper: list[LossRow], further: list[LossRow]) -> Table:
-    table = plain_table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
-    table.title = "Table 1: losses and their properties"
-    for rows in (paper, further):
-        for row in rows:
-            marks = ("[green]✓[/]" if mark else "[dim]×[/]" for mark in (row.convex, row.symmetric, row.recovers_eta))
-            table.add_row(
-                f"[bold]{row.title}[/]",
-                row.formula,
-                row.minimizer.replace("eta", "η"),
-                *marks,
-                end_section=row is rows[-1],
-            )
-    table.caption = (
-        "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
-        "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
-    )
-    return table
+def explore(
+    out: Annotated[Path, option("The HTML file to write.", "FILE")] = Path("explorer.html"),
+    losses: Losses = None,
+) -> None:
+    """Write the loss explorer into one HTML file: curves and properties of losses whose parameters can be changed.
+
+    Example: [bold]symloss explore --out explorer.html[/bold]
+    """
+    from symloss.report import write_explorer
+
+    with code_of([] if losses is None else listed(losses)):
+        path = write_explorer(out, None if losses is None else find_losses(losses))
+    print(f"wrote {path}")

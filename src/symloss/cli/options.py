@@ -7,87 +7,59 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from symloss.losses import Loss
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table, for programs.")]
+
+def option(help: str, metavar: str | None = None, default: str | bool = True, *names: str, **limits: Any) -> Any:
+    """Return an option for the command line: ``default`` says what happens without it, ``names`` are those it has."""
+    return typer.Option(*names, help=help, metavar=metavar, show_default=default, **limits)
+
+
+Json = Annotated[bool, option("Print JSON instead of a table, for programs.", None, True, "--json")]
 Names = list[str] | None
 
 # How a file of data is written.
-Data = Annotated[
-    Path,
-    typer.Argument(help="A CSV, Parquet or Excel file, possibly compressed; - is the standard input.", metavar="DATA"),
-]
-Sep = Annotated[
-    str | None,
-    typer.Option(help="What separates values: a sign, or tab, semicolon, ...", metavar="SIGN", show_default="found"),
-]
-Decimal = Annotated[str | None, typer.Option(help="The decimal mark of numbers.", metavar=".|,", show_default="found")]
-FileEncoding = Annotated[
-    str | None,
-    typer.Option("--encoding", help="The encoding of text, such as cp1252.", metavar="NAME", show_default="found"),
-]
-Sheet = Annotated[
-    str | None, typer.Option(help="The sheet of an Excel file.", metavar="NAME|NUMBER", show_default="the first")
-]
+_DATA = "A CSV, Parquet or Excel file, possibly compressed; - is the standard input."
+Data = Annotated[Path, typer.Argument(help=_DATA, metavar="DATA")]
+Sep = Annotated[str | None, option("What separates values: a sign, or tab, semicolon, ...", "SIGN", "found")]
+Decimal = Annotated[str | None, option("The decimal mark of numbers.", ".|,", "found")]
+FileEncoding = Annotated[str | None, option("The encoding of text, such as cp1252.", "NAME", "found", "--encoding")]
+Sheet = Annotated[str | None, option("The sheet of an Excel file.", "NAME|NUMBER", "the first")]
 
 # What is fitted to it.
-Label = Annotated[str, typer.Option(help="The column of labels, which has two values.", metavar="COLUMN")]
-Risk = Annotated[str, typer.Option(help="auc: rank rows well; ber: classify them well.", metavar="auc|ber")]
-Positive = Annotated[str | None, typer.Option(help="The positive label.", metavar="VALUE", show_default="the larger")]
-Ids = Annotated[
-    Names, typer.Option("--id", help="Columns that tell rows apart; they are not learned from.", metavar="COLUMN,...")
-]
-Unlabeled = Annotated[
-    str | None,
-    typer.Option(
-        help="What rows without a label are: unlabeled data beside positive rows.",
-        metavar="positive-unlabeled",
-        show_default="left out",
-    ),
-]
-Drop = Annotated[Names, typer.Option(help="Columns to leave out; may be repeated.", metavar="COLUMN,...")]
-Weight = Annotated[
-    str | None, typer.Option(help="A column of weights; a row of weight k counts as k rows.", metavar="COLUMN")
-]
-Pi = Annotated[float | None, typer.Option(help="The same as a share of right labels: 1 less --wrong-positive.")]
-PiPrime = Annotated[float | None, typer.Option(help="The same as --wrong-negative.")]
-WrongPositive = Annotated[
-    float | None, typer.Option(help="Share of wrong labels among the rows labeled positive, if known.", metavar="SHARE")
-]
-WrongNegative = Annotated[
-    float | None, typer.Option(help="Share of wrong labels among the rows labeled negative, if known.", metavar="SHARE")
-]
-MaxCategories = Annotated[
-    int, typer.Option(help="How many distinct texts of a column are one-hot encoded; more are hashed.", min=2)
-]
-TimeLimit = Annotated[
-    float | None, typer.Option(help="After so many seconds, no more candidates are tried.", metavar="SECONDS")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
-Jobs = Annotated[int, typer.Option(help="How many fits run at a time; -1 means one per core.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Write over labels that somebody has checked, too.")]
+_UNLABELED = "What rows without a label are: unlabeled data beside positive rows."
+_IDS = "Columns that tell rows apart; they are not learned from."
+Label = Annotated[str, option("The column of labels, which has two values.", "COLUMN")]
+Risk = Annotated[str, option("auc: rank rows well; ber: classify them well.", "auc|ber")]
+Positive = Annotated[str | None, option("The positive label.", "VALUE", "the larger")]
+Ids = Annotated[Names, option(_IDS, "COLUMN,...", True, "--id")]
+Unlabeled = Annotated[str | None, option(_UNLABELED, "positive-unlabeled", "left out")]
+Drop = Annotated[Names, option("Columns to leave out; may be repeated.", "COLUMN,...")]
+Weight = Annotated[str | None, option("A column of weights; a row of weight k counts as k rows.", "COLUMN")]
+WrongPositive = Annotated[float | None, option("Share of wrong labels among rows labeled positive, if known.", "SHARE")]
+WrongNegative = Annotated[float | None, option("Share of wrong labels among rows labeled negative, if known.", "SHARE")]
+Pi = Annotated[float | None, option("The same as a share of right labels: 1 less --wrong-positive.", "SHARE")]
+PiPrime = Annotated[float | None, option("The same as --wrong-negative.", "SHARE")]
+MaxCategories = Annotated[int, option("Most texts of a column that are one-hot encoded; more are hashed.", min=2)]
+TimeLimit = Annotated[float | None, option("After so many seconds, no more candidates are tried.", "SECONDS")]
+Seed = Annotated[int, option("Seed of all random numbers.", min=0)]
+Jobs = Annotated[int, option("How many fits run at a time; -1 means one per core.")]
+Overwrite = Annotated[bool, option("Write over labels that somebody has checked, too.", None, True, "--overwrite")]
 
 # Where predictions draw the line between the labels.
-Threshold = Annotated[
-    float | None, typer.Option(help="Predict positive above this score.", metavar="VALUE", show_default="0")
-]
-Share = Annotated[
-    float | None, typer.Option(help="Predict this share of the rows positive.", min=0, max=1, metavar="SHARE")
-]
-TopK = Annotated[
-    int | None, typer.Option(help="Predict so many rows positive: the largest scores.", min=0, metavar="K")
-]
-CostFalsePositive = Annotated[
-    float | None, typer.Option(help="What it costs to predict a true negative positive.", show_default="1")
-]
-CostFalseNegative = Annotated[
-    float | None, typer.Option(help="What it costs to predict a true positive negative.", show_default="1")
-]
+Threshold = Annotated[float | None, option("Predict positive above this score.", "VALUE", "0")]
+Share = Annotated[float | None, option("Predict this share of the rows positive.", "SHARE", min=0, max=1)]
+TopK = Annotated[int | None, option("Predict so many rows positive: the largest scores.", "K", min=0)]
+CostFalsePositive = Annotated[float | None, option("What it costs to predict a true negative positive.", "COST", "1")]
+CostFalseNegative = Annotated[float | None, option("What it costs to predict a true positive negative.", "COST", "1")]
+
+# What of the paper is run.
+Losses = Annotated[str | None, option("Losses, or package.module:MyLoss.", "NAME,...", "all of them")]
 
 
 def listed(names: str) -> list[str]:
@@ -157,39 +129,30 @@ def risk_names(names: str) -> list[str]:
     return listed(names)
 
 
-def find_loss(name: str, parameters: dict[str, float]) -> Loss:
+def find_loss(name: str, **parameters: float) -> Loss:
     """Return a loss by its name: a built-in one, or one of the user's own, as ``package.module:MyLoss``."""
     from symloss.losses import get_loss, import_named
 
     if ":" not in name:
         return get_loss(name, **parameters)
     try:
-        found = import_named(name)
-    except (Exception, SystemExit) as error:  # importing a user's module may raise anything
+        return get_loss(import_named(name), **parameters)
+    except (Exception, SystemExit) as error:  # importing a user's module, or making its loss, may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
-    try:
-        return get_loss(found, **parameters)
-    except Exception as error:  # its constructor may raise anything too
-        raise ValueError(f"cannot make a loss of {name}: {error}") from error
+
+
+def find_losses(names: str) -> list[Loss]:
+    """Return the losses of comma-separated names."""
+    return [find_loss(name) for name in listed(names)]
 
 
 @contextmanager
 def code_of(losses: list[str]) -> Iterator[None]:
     """Turn any error into a ValueError if a loss among these is the user's own: its code may raise anything."""
-    from symloss.losses import list_losses
-
     try:
         yield
-    except OSError:  # a file cannot be written
-        raise
     except (Exception, SystemExit) as error:
-        own = [name for name in losses if name not in list_losses()]
-        if not own:
+        own = [name for name in losses if ":" in name]
+        if not own or isinstance(error, OSError):
             raise
         raise ValueError(f"{', '.join(own)} failed on a tensor of margins: {type(error).__name__}: {error}") from error
-
-
-def modules_of(losses: list[str]) -> list[Path]:
-    """Return the files from which losses of the user's own were imported, given their names."""
-    modules = [sys.modules[name.partition(":")[0]] for name in losses if ":" in name]
-    return [Path(module.__file__) for module in modules if module.__file__]

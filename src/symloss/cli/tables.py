@@ -27,7 +27,7 @@ _SHOWN = 10  # labels that an audit prints
 def fit(
     data: of.Data,
     label: of.Label,
-    out: Annotated[Path, typer.Option(help="The folder to write the model into.", metavar="FOLDER")],
+    out: Annotated[Path, of.option("The folder to write the model into.", "FOLDER")],
     ids: of.Ids = None,
     risk: of.Risk = "auc",
     positive: of.Positive = None,
@@ -94,14 +94,8 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
     data: of.Data,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A CSV or Parquet file to write.", metavar="FILE", show_default="standard output, as CSV"),
-    ] = None,
-    ids: Annotated[
-        of.Names,
-        typer.Option("--id", help="Columns to keep beside the predictions; may be repeated.", metavar="COLUMN,..."),
-    ] = None,
+    out: Annotated[Path | None, of.option("A CSV or Parquet file to write.", "FILE", "standard output")] = None,
+    ids: Annotated[of.Names, of.option("Columns to keep beside the predictions.", "COLUMN,...", True, "--id")] = None,
     threshold: of.Threshold = None,
     share: of.Share = None,
     top_k: of.TopK = None,
@@ -153,7 +147,7 @@ def predict(
 def audit(
     data: of.Data,
     label: of.Label,
-    out: Annotated[Path, typer.Option(help="The folder to write into.", metavar="FOLDER")] = Path("audit"),
+    out: Annotated[Path, of.option("The folder to write into.", "FOLDER")] = Path("audit"),
     positive: of.Positive = None,
     ids: of.Ids = None,
     unlabeled: of.Unlabeled = None,

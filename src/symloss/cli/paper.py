@@ -1,0 +1,180 @@
+"""The commands about the paper's results and data: ``reproduce``, ``compare``, ``report`` and ``datasets``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from symloss.cli.application import follow, new_console, plain_table
+from symloss.cli.options import Json, Losses, Names, check_device, find_losses, listed, noise_rate, option, risk_names
+
+_ADDRESS = "Address of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray)."
+_SCORES = "How images are scored: dropout_off, or chosen_epoch (chosen on corrupted labels)."
+Results = Annotated[list[Path], typer.Argument(help="Folders of symloss reproduce.", metavar="RESULTS...")]
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="uci, cifar10 or mnist.", metavar="uci|cifar10|mnist")],
+    datasets: Annotated[str | None, option("Data sets of uci, or module:function.", "NAME,...", "all nine")] = None,
+    pairs: Annotated[str | None, option("Classes of cifar10 beside airplanes.", "NAME,...", "all nine")] = None,
+    noise: Annotated[Names, option("A noise rate pi,pi'; may be repeated.", "PI,PI'", "the paper's four")] = None,
+    risks: Annotated[str, option("Risks to minimize.", "NAME,...")] = "ber,auc",
+    losses: Losses = None,
+    trials: Annotated[int | None, option("How often data are drawn.", None, "20, images 10", min=1)] = None,
+    protocol: Annotated[str, option("matched: as the paper's numbers say; printed: as its text says.")] = "matched",
+    jobs: Annotated[int, option("How many processes for uci; -1 means one per core.")] = -1,
+    backend: Annotated[str, option("Where uci runs: loky (this machine), dask or ray.", "NAME")] = "loky",
+    scheduler_address: Annotated[str | None, option(_ADDRESS, "ADDRESS", "a cluster here")] = None,
+    device: Annotated[str | None, option("cpu or cuda; images take days on a CPU.", None, "cpu, images cuda")] = None,
+    seed: Annotated[int, option("Seed of all draws.", min=0)] = 0,
+    download: Annotated[bool, option("Download missing data.")] = True,
+    out: Annotated[Path | None, option("Folder for the results.", "FOLDER", "in results")] = None,
+) -> None:
+    """Run the paper's experiments, and say how well the results agree with it.
+
+    Finished results are kept, and a second run continues from there.
+
+    Example: [bold]symloss reproduce uci --datasets twonorm,waveform --trials 5[/bold]
+
+    Example: [bold]symloss reproduce cifar10 --pairs horse --noise 0.65,0.45[/bold]
+    """
+    from symloss.machines import cluster
+    from symloss.paper.compare import compare
+    from symloss.paper.protocol import CIFAR10_PAIRS, LOSSES, NOISES, UCI_DATASETS
+    from symloss.paper.results import read_run
+    from symloss.paper.run import plan, run
+    from symloss.paper.terminal import print_summary
+
+    parts_of = {"uci": UCI_DATASETS, "cifar10": CIFAR10_PAIRS, "mnist": ["mnist"]}
+    if experiment not in parts_of:
+        raise ValueError(f"reproduce one of {', '.join(parts_of)}, got {experiment!r}")
+    chosen = {"uci": datasets, "cifar10": pairs}
+    for of, name in (("uci", "--datasets"), ("cifar10", "--pairs")):
+        if chosen[of] is not None and of != experiment:
+            raise ValueError(f"{name} is an option of {of}")
+    is_uci, named = experiment == "uci", chosen.get(experiment)
+    names = parts_of[experiment] if named is None else listed(named)
+    noises = [noise_rate(pair) for pair in noise] if noise else NOISES
+    minimized, tried = risk_names(risks), LOSSES if losses is None else find_losses(losses)
+    device = device or ("cpu" if is_uci else "cuda")
+    check_device(device)
+    planned = plan(experiment, protocol, trials, seed)
+    parts = [(name, *rates) for name in names for rates in noises]
+    folder = out or Path("results") / (experiment if experiment == "cifar10" else f"{experiment}-{protocol}")
+    with cluster(backend, scheduler_address, jobs if is_uci else 1):
+        failed = follow(
+            lambda progress: run(
+                folder, planned, parts, tried, minimized, None if is_uci else 1, device, download,
+                None if is_uci else progress,
+            ),
+            len(parts),
+        )  # fmt: skip
+    if failed < len(parts):
+        print_summary(compare([read_run(folder)]), new_console())
+        print(f"all tables: symloss compare {folder}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def compare(
+    results: Results,
+    csv: Annotated[Path | None, option("Write every score into this CSV file.", "FILE")] = None,
+    markdown: Annotated[Path | None, option("Write all tables into this Markdown file.", "FILE")] = None,
+    latex: Annotated[Path | None, option("Write LaTeX tables like the paper's into this folder.", "FOLDER")] = None,
+    figures: Annotated[Path | None, option("Draw figures 4 and 5, and scores against the paper's.", "FOLDER")] = None,
+    scores: Annotated[str | None, option(_SCORES, "NAME", "as published, dropout on, last epoch")] = None,
+    worst: Annotated[int | None, option("Print only so many scores, those that differ most.", "NUMBER", min=1)] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Compare results with the paper's, score by score, and say how well they agree.
+
+    Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
+    """
+    from symloss.files import write_whole
+    from symloss.paper.compare import compare as compare_with_paper
+    from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.figures import save_result_figures
+    from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
+    from symloss.paper.tables import comparison_markdown, write_latex
+    from symloss.paper.terminal import print_comparison, print_summary, print_worst
+
+    further = [way for way in WAYS if way != PUBLISHED]
+    if scores is not None and scores not in further:
+        raise ValueError(f"--scores must be of {', '.join(further)}; got {scores}")
+    runs = [read_run(folder) for folder in dict.fromkeys(results)]
+    for target in (csv, markdown, latex, figures):
+        if target:
+            check_no_result(target, results)
+    cells = compare_with_paper(runs, scores or PUBLISHED)
+    written = [path for path in (csv, markdown) if path]
+    if csv:
+        write_whole(csv, comparison_csv(cells))
+    if markdown:
+        write_whole(markdown, comparison_markdown(cells, WAYS[scores] if scores else ""))
+    written += write_latex(latex, cells) if latex else []
+    written += save_result_figures(figures, cells) if figures else []
+    if as_json:
+        print(json.dumps(summary_json(cells), indent=2))
+        return
+    console = new_console()
+    if worst:
+        print_worst(cells, worst, console)
+    else:
+        print_comparison(cells, console)
+        print_summary(cells, console)
+        for protocol, trials, seed in sorted({(run.protocol or "unnamed", run.trials, run.seed) for run in runs}):
+            print(f"protocol {protocol}, {trials} trials, seed {seed}")
+    for path in written:
+        print(f"wrote {path}")
+
+
+def report(
+    results: Results,
+    out: Annotated[Path, option("The HTML file to write.", "FILE")] = Path("report.html"),
+) -> None:
+    """Write results next to the paper's into one HTML file, which only needs a browser.
+
+    Example: [bold]symloss report results/uci-matched results/cifar10 --out report.html[/bold]
+    """
+    from symloss.report import write_report
+
+    write_report(results, out)
+    print(f"wrote {out}")
+
+
+def datasets(
+    names: Annotated[Names, typer.Argument(help="Names of data sets; by default all.", metavar="[NAME]...")] = None,
+    fetch: Annotated[bool, option("Download missing files, and verify all files.", None, True, "--fetch")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the data sets: rows, dimension, share of positives, source, license, and whether the files are here.
+
+    Example: [bold]symloss datasets spambase adult --fetch[/bold]
+    """
+    from symloss.datasets import fetch as fetch_files
+    from symloss.datasets import info, list_datasets, where
+
+    if fetch and not names:
+        raise ValueError("--fetch needs the names of data sets, as in: symloss datasets spambase --fetch")
+    records = [info(name) for name in names or list_datasets()]
+    for record in records if fetch else ():
+        fetch_files(record.name)
+    if as_json:
+        facts = [{**asdict(record), "where": where(record.name)} for record in records]
+        print(json.dumps(facts, indent=2, default=lambda _: None))
+        return
+    table = plain_table("data set", "rows", "dim", "positive", "source", "license", "here")
+    for record in records:
+        here = " and ".join(where(record.name))
+        source = f"[link={record.source}]{record.publisher}[/link]"
+        shown = f"[green]{here}[/]" if here else "[dim]no[/]"
+        share = f"{record.positives / record.rows:.1%}"
+        table.add_row(
+            f"[bold]{record.name}[/]", f"{record.rows:,}", str(record.dim), share, source, record.license, shown
+        )
+    table.caption = "To download and verify: symloss datasets NAME --fetch. To use your own files: SYMLOSS_DATA=FOLDER."
+    new_console().print(table)
