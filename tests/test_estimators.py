@@ -365,7 +365,7 @@ def test_with_many_labels_the_threshold_is_as_good_as_the_best(shape, share):
     shift = {"normal": 3 + generator.normal(size=100_000), "exponential": 2 + generator.exponential(8, 100_000)}[shape]
     scores = np.where(positive, shift, generator.normal(size=100_000))
     best = max(accuracy(scores, positive, t) for t in np.quantile(scores, np.linspace(0.01, 0.99, 99)))
-    assert accuracy(scores, positive, fit_curve(scores, positive, np.ones(100_000)).threshold) > best - 0.003
+    assert accuracy(scores, positive, fit_curve(scores, positive, np.ones(100_000))[0]) > best - 0.003
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
@@ -374,11 +374,11 @@ def test_scale_repetitions_and_outliers_hardly_move_the_threshold(scale):
     scores, positive = generator.normal(size=600), np.arange(600) % 3 == 0
     scores += positive
     weight = generator.integers(1, 4, 600)
-    expected = fit_curve(scores, positive, weight.astype(float)).threshold
+    expected = fit_curve(scores, positive, weight.astype(float))[0]
     repeated = np.repeat(scores, weight) * scale, np.repeat(positive, weight), np.ones(weight.sum())
-    assert fit_curve(*repeated).threshold == pytest.approx(expected * scale, rel=1e-6)
+    assert fit_curve(*repeated)[0] == pytest.approx(expected * scale, rel=1e-6)
     repeated[0][np.argmax(repeated[0])] = 1e12 * scale
-    assert fit_curve(*repeated).threshold == pytest.approx(expected * scale, abs=0.05 * scale)
+    assert fit_curve(*repeated)[0] == pytest.approx(expected * scale, abs=0.05 * scale)
 
 
 def test_very_noisy_labels_hardly_move_the_threshold():
@@ -387,9 +387,9 @@ def test_very_noisy_labels_hardly_move_the_threshold():
     for _ in range(40):
         clean = np.arange(2000) % 2 == 0
         scores = generator.normal(size=2000) + np.where(clean, 0.25, -0.25)
-        errors.append(abs(fit_curve(scores, clean ^ (generator.random(2000) < 0.42), np.ones(2000)).threshold))
+        errors.append(abs(fit_curve(scores, clean ^ (generator.random(2000) < 0.42), np.ones(2000))[0]))
     assert np.mean(errors) < 0.04
-    assert fit_curve(np.full(4, 3.0), np.array([True, False] * 2), np.ones(4)).threshold == 3.0
+    assert fit_curve(np.full(4, 3.0), np.array([True, False] * 2), np.ones(4))[0] == 3.0
 
 
 def test_the_curve_is_the_most_likely_one_and_never_falls():
@@ -400,8 +400,8 @@ def test_the_curve_is_the_most_likely_one_and_never_falls():
     assert found.slope == pytest.approx(0.7, abs=0.02)
     assert found.intercept == pytest.approx(np.log(positive.mean() / (1 - positive.mean())))
     assert abs(threshold) < 0.2
-    assert fit_curve(-scores, positive, ones).calibration.slope == 0
-    separated = fit_curve(np.array([-1.0, 1.0]), np.array([False, True]), np.ones(2)).calibration
+    assert fit_curve(-scores, positive, ones)[1].slope == 0
+    separated = fit_curve(np.array([-1.0, 1.0]), np.array([False, True]), np.ones(2))[1]
     assert separated.probabilities(np.array([1.0])) > 0.99
     with pytest.raises(ValueError, match="probabilities need finite scores"):
         found.probabilities(np.array([np.nan]))

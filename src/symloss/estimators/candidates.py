@@ -26,6 +26,7 @@ from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 Candidates = Sequence[tuple[str, Any]]
 _REPEATED = 10  # weights that are whole numbers become repeated rows, at most so many times as many
 
@@ -39,36 +40,17 @@ class Scored(NamedTuple):
 
 
 def is_own(estimator: Any) -> bool:
-    """Return whether an estimator is one of ours.
-
-    Examples
-    --------
-    >>> is_own(BERClassifier())
-    True
-    """
+    """Return whether an estimator is one of ours."""
     return isinstance(estimator, (BERClassifier, AUCClassifier))
 
 
 def takes_frame(estimator: Any) -> bool:
-    """Return whether an estimator takes columns of a data frame by name: whether a ``ColumnTransformer`` is in it.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> takes_frame(make_pipeline(ColumnTransformer([]), BERClassifier())), takes_frame(BERClassifier())
-    (True, False)
-    """
+    """Return whether an estimator takes columns of a data frame by name: whether a ``ColumnTransformer`` is in it."""
     return any(isinstance(part, ColumnTransformer) for part in (estimator, *estimator.get_params().values()))
 
 
 def varies(estimator: Any) -> bool:
-    """Return whether fits to different parts of the points may differ much, as those of trees and boosting do.
-
-    Examples
-    --------
-    >>> varies(BERClassifier()), varies(BERClassifier(model="trees"))
-    (False, True)
-    """
+    """Return whether fits to different parts of the points may differ much, as those of trees and boosting do."""
     return not (is_own(estimator) and family_of(estimator.model).is_stable)
 
 
@@ -77,12 +59,6 @@ def fit(estimator: Any, data: TrainingData) -> Any:
 
     Weights that are whole numbers become repeated rows, if these are not too many: so they count as repetitions, also
     where ``fit`` takes none, and in bins and leaves, which count rows.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 100)[:, None]
-    >>> fit(BERClassifier(threshold=0.0), TrainingData(X, X[:, 0] > 0.5, np.ones(100))).classes_
-    array([False,  True])
     """
     estimator, data = clone(estimator), data._replace(X=_given(estimator, data.X))
     if is_own(estimator):
@@ -107,23 +83,9 @@ def fit(estimator: Any, data: TrainingData) -> Any:
 
 
 def fit_and_score(
-    estimator: Any,
-    X: Any,
-    positive: NDArray[np.bool_],
-    weight: Array,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    keeps: bool,
+    estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array, train: Rows, test: Rows, keeps: bool
 ) -> Scored:
-    """Fit a candidate to some rows and score others; rows are taken here, so that each process is sent X only once.
-
-    Examples
-    --------
-    >>> X, train, test = np.arange(6.0)[:, None], np.array([0, 2, 3, 5]), np.array([1, 4])
-    >>> found = fit_and_score(BERClassifier(threshold=0.0), X, X[:, 0] > 2, np.ones(6), train, test, False)
-    >>> bool(found.scores[0] < found.scores[1]), found.fitted
-    (True, None)
-    """
+    """Fit a candidate to some rows and score others; rows are taken here, so that each process is sent X only once."""
     start = time.monotonic()
     fitted = fit(estimator, TrainingData(X[train], positive[train], weight[train]))
     scores = raw_scores(fitted, X[test])
@@ -131,14 +93,7 @@ def fit_and_score(
 
 
 def raw_scores(estimator: Any, X: Any) -> Array:
-    """Return the scores of a fitted candidate, or its probabilities of the positive label.
-
-    Examples
-    --------
-    >>> X = np.arange(4.0)[:, None]
-    >>> raw_scores(BERClassifier(threshold=0.0).fit(X, X[:, 0] > 1), X).shape
-    (4,)
-    """
+    """Return the scores of a fitted candidate, or its probabilities of the positive label."""
     X = _given(estimator, X)
     # Several threads would add up the trees of a forest in any order, and so change the last digits.
     with parallel_config("threading", n_jobs=1), _threads_of(estimator):
@@ -147,30 +102,18 @@ def raw_scores(estimator: Any, X: Any) -> Array:
         return np.asarray(estimator.predict_proba(X)[:, 1])
 
 
-def can_be_sent(fitted: Any) -> bool:
-    """Return whether another process can be sent a fit.
-
-    Examples
-    --------
-    >>> can_be_sent(BERClassifier()), can_be_sent(lambda x: x)
-    (True, False)
-    """
+def sent(function: Any, *args: Any) -> Any:
+    """Return the result of a function that another process is to be sent, without a fit that cannot be pickled."""
+    result = function(*args)
     try:
-        pickle.dumps(fitted)
-    except Exception:
-        return False
-    return True
+        pickle.dumps(result)
+    except Exception:  # of any type: the fit is of the user's class
+        return result._replace(fitted=None) if isinstance(result, Scored) else None
+    return result
 
 
 def with_labels(estimator: Any, classes: NDArray[Any]) -> Any:
-    """Return a copy of a candidate that predicts the labels of the user, if it keeps its labels in ``classes_``.
-
-    Examples
-    --------
-    >>> X = np.arange(4.0)[:, None]
-    >>> with_labels(BERClassifier(threshold=0.0).fit(X, X[:, 0] > 1), np.array(["no", "yes"])).predict(X[-1:])
-    array(['yes'], dtype='<U3')
-    """
+    """Return a copy of a candidate that predicts the labels of the user, if it keeps its labels in ``classes_``."""
     copied = copy.copy(estimator)
     if isinstance(copied, Pipeline):
         name, last = copied.steps[-1]

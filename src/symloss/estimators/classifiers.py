@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.folds import Folds, merge, out_of_fold, split
+from symloss.estimators.folds import Folds, merge, split
 from symloss.estimators.imputation import Imputation, has_missing
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.threshold import choose_threshold
+from symloss.estimators.threshold import fit_curve
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.models.families import FAMILIES, as_module, family_of
 from symloss.models.family import PenalizedRisk, Scorer, TrainingData
@@ -97,17 +97,7 @@ class _Classifier(BinaryClassifier):
         return self._fit_points(merged.data, merged.folds, start)
 
     def _fit_points(self, data: TrainingData, folds: Folds, start: Scorer | None = None) -> Self:
-        """Fit to points that have been checked and merged; the CV forms fit their candidates so.
-
-        Parameters
-        ----------
-        data : TrainingData
-            The points; ``classes_`` and the number of features are set already.
-        folds : list of (training rows, test rows)
-            The folds of these points that the threshold is chosen on, if one is.
-        start : Scorer, optional
-            The model that a warm start continues from.
-        """
+        """Fit to points that have been checked and merged; ``start`` is the model that a warm start continues from."""
         seed = self._seed()
         used = data.used()
         kept = None if start is None else self._imputation()
@@ -165,16 +155,14 @@ class _Classifier(BinaryClassifier):
         if not self._needs_folds():
             return 0.0 if self.threshold == "auto" else float(self.threshold)
         any_missing = has_missing(data.X)  # if not, a fold needs no medians
-
-        def scores_of(rows: NDArray[np.intp], points: Any) -> Array:
-            training = data.rows(rows)
+        scores = np.full(len(data.weight), np.nan)
+        for train, test in folds:
+            training = data.rows(train)
             imputation = self._fit_imputation(training) if any_missing else None
             scorer = self._fit_scorer(_complete(training, imputation), seed)
-            return scorer.scores(points if imputation is None else imputation.transform(points))
-
-        scores = out_of_fold(scores_of, data.X, folds)
+            scores[test] = scorer.scores(data.X[test] if imputation is None else imputation.transform(data.X[test]))
         held_out = ~np.isnan(scores)
-        return choose_threshold(scores[held_out], data.positive[held_out], data.weight[held_out])
+        return fit_curve(scores[held_out], data.positive[held_out], data.weight[held_out])[0]
 
     def _loss(self) -> Loss:
         return get_loss(self.loss)

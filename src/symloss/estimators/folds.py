@@ -1,9 +1,9 @@
-"""Folds of the training points, equal points, and scores of points by models that were not trained on them."""
+"""Folds of the training points, and points that are equal."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -106,14 +106,7 @@ class WithFrame:
 
 
 def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
-    """Raise ValueError unless every fold trains on points of both classes and holds out points of both.
-
-    Examples
-    --------
-    >>> check_test_folds([(np.array([0, 1]), np.array([2, 3]))], np.array([True, False, True, True]))
-    Traceback (most recent call last):
-    ValueError: every fold must hold out points of both classes to be scored, got one class in fold 0
-    """
+    """Raise ValueError unless every fold trains on points of both classes and holds out points of both."""
     whats = ("leave points of both classes to train on", "hold out points of both classes to be scored")
     for k, fold in enumerate(folds):
         for rows, what in zip(fold, whats, strict=True):
@@ -160,12 +153,6 @@ def merge(data: TrainingData, folds: Folds) -> Merged:
     """Merge points with the same features, label and folds into one, whose weight is the sum of theirs.
 
     So weight k counts as k repetitions, for every model and in any order of the rows.
-
-    Examples
-    --------
-    >>> X, y = np.array([[1.0], [2.0], [1.0]]), np.array([True, True, True])
-    >>> sorted(merge(TrainingData(X, y, np.array([1.0, 1.0, 3.0])), []).data.weight.tolist())
-    [1.0, 4.0]
     """
     used = np.flatnonzero(data.weight > 0)
     keys = 2 * equal_rows(data.X[used]) + data.positive[used]
@@ -177,26 +164,3 @@ def merge(data: TrainingData, folds: Folds) -> Merged:
     place[used] = of_used
     merged = data.rows(used[first])._replace(weight=np.bincount(of_used, data.weight[used]).astype(np.float64))
     return Merged(merged, [(np.unique(place[train]), np.unique(place[test])) for train, test in folds], place)
-
-
-def out_of_fold(scores_of: Callable[[Rows, Any], Array], X: Any, folds: Folds) -> Array:
-    """Return one score per point, by the model of the fold that holds it out; NaN if no fold does.
-
-    Parameters
-    ----------
-    scores_of : callable
-        ``scores_of(rows, points)`` fits a model to the rows, and returns its scores of the points.
-    X : array or sparse matrix
-        All points.
-    folds : list of (training rows, test rows)
-        As ``split`` returns them.
-
-    Examples
-    --------
-    >>> out_of_fold(lambda rows, X: X[:, 0] + len(rows), np.zeros((3, 1)), [(np.array([0]), np.array([1, 2]))])
-    array([nan,  1.,  1.])
-    """
-    scores = np.full(X.shape[0], np.nan)
-    for train, test in folds:
-        scores[test] = scores_of(train, X[test])
-    return scores

@@ -28,13 +28,8 @@ _LEAST_WEIGHT = 0.03  # as a share of the largest weight
 def auc_contributions(scores: Array, positive: Labels, weight: Array) -> Array:
     """Return what each point contributes to the AUC: the share of the other class that it is ranked correctly against.
 
-    A tie counts one half. The AUC is the mean of the contributions over either class, and to first order its error is
-    that of the sum of both means (DeLong et al. 1988).
-
-    Examples
-    --------
-    >>> auc_contributions(np.array([2.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]), np.ones(4))
-    array([1.  , 0.75, 0.75, 1.  ])
+    The AUC is the mean of the contributions over either class, and to first order its error is that of the sum of both
+    means (DeLong et al. 1988). A tie counts one half.
     """
     contributions = np.empty(len(scores))
     contributions[positive] = share_below(scores[positive], scores[~positive], weight[~positive])
@@ -42,74 +37,29 @@ def auc_contributions(scores: Array, positive: Labels, weight: Array) -> Array:
     return contributions
 
 
-def balanced_accuracy_contributions(scores: Array, positive: Labels, weight: Array) -> Array:  # noqa: ARG001
-    """Return what each point contributes to the balanced accuracy at threshold 0, the sum of their means by class.
-
-    Examples
-    --------
-    >>> balanced_accuracy_contributions(np.array([2.0, -1.0, 0.0]), np.array([True, True, False]), np.ones(3))
-    array([0.5 , 0.  , 0.25])
-    """
+def _balanced_accuracy_contributions(scores: Array, positive: Labels, weight: Array) -> Array:  # noqa: ARG001
+    """Return what each point contributes to the balanced accuracy at threshold 0, the sum of their means by class."""
     return np.asarray((1 + np.where(positive, 1, -1) * np.sign(scores)) / 4)
 
 
 class Judge(NamedTuple):
-    """A score, and what the search needs to know about it.
-
-    Parameters
-    ----------
-    score : callable
-        ``score(scores, positive, weight)``.
-    weighed_by : tuple of (score, contributions)
-        The scores whose sum decides on the weights of an average, each with what each point contributes to it.
-    estimate_clean : callable
-        ``estimate_clean(pos, neg, pi, pi_prime)``: the score on clean labels, with an interval, from two samples.
-    has_threshold : bool
-        Whether the score depends on a threshold, so that every candidate is judged at its own.
-
-    Examples
-    --------
-    >>> AUC.score(np.array([2.0, 1.0]), np.array([True, False]), np.ones(2))
-    1.0
-    """
+    """A score of scores, and what the search needs to know about it."""
 
     score: Score
+    # The scores whose sum decides on the weights of an average, each with what points contribute to it.
     weighed_by: tuple[tuple[Score, Callable[[Array, Labels, Array], Array]], ...]
-    estimate_clean: Callable[..., Estimate]
-    has_threshold: bool
+    estimate_clean: Callable[..., Estimate]  # from two samples, pi and pi'
+    has_threshold: bool  # if so, every candidate is judged at its own
 
 
-_AUC = (auc, auc_contributions)
-AUC = Judge(auc, (_AUC,), clean_auc_of, has_threshold=False)
+AUC = Judge(auc, ((auc, auc_contributions),), clean_auc_of, has_threshold=False)
 # The AUC has a smaller standard error than the balanced accuracy: it helps to tell good candidates from lucky ones.
 BALANCED_ACCURACY = Judge(
     balanced_accuracy,
-    ((balanced_accuracy, balanced_accuracy_contributions), _AUC),
+    ((balanced_accuracy, _balanced_accuracy_contributions), (auc, auc_contributions)),
     clean_balanced_accuracy_of,
     has_threshold=True,
 )
-
-
-def standard_errors_of_differences(own: Array, others: Array, positive: Labels, weight: Array) -> Array:
-    """Return the standard errors of the differences between a score and others, from what points contribute to each.
-
-    Two candidates err on much the same points, so the difference of their scores has a far smaller standard error than
-    each score alone. Weight k counts as k repetitions.
-
-    Examples
-    --------
-    >>> positive = np.arange(200) % 2 == 0
-    >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
-    >>> standard_errors_of_differences(truth, guesses[None], positive, np.ones(200)).round(4)
-    array([0.0354])
-    """
-    variance = np.zeros(len(others))
-    for of_class in (positive, ~positive):
-        total = weight[of_class].sum()
-        share = weight[of_class] / total
-        difference = others[:, of_class] - own[of_class]
-        variance += (difference - (difference @ share)[:, None]) ** 2 @ share / total
-    return np.sqrt(variance)
 
 
 def weights_of_average(
@@ -117,18 +67,8 @@ def weights_of_average(
 ) -> Array:
     """Return weights exp(-(d / temperature)^2 / 2), d being the standard errors to the best candidate.
 
-    Weights below 3% of the largest become 0. The weights sum to 1.
-
-    Parameters
-    ----------
-    means : array of k scores
-        The mean score of each candidate over the folds.
-    contributions : array of shape (k, n)
-        What each of n points contributes to the score of each candidate.
-    positive, weight : arrays of n
-        The labels and the weights of these points.
-    temperature : float
-        0 gives the best candidate all the weight.
+    Candidates err on much the same points, so the difference of two scores has a far smaller standard error than each
+    score: that of the differences between what points contribute. At temperature 0 the best candidate has all weight.
 
     Examples
     --------
@@ -141,8 +81,13 @@ def weights_of_average(
     best = int(np.argmax(means))
     if temperature == 0:
         return (np.arange(len(means)) == best).astype(float)
-    gap = means[best] - means
-    error = standard_errors_of_differences(contributions[best], contributions, positive, weight)
+    variance = np.zeros(len(means))
+    for of_class in (positive, ~positive):
+        total = weight[of_class].sum()
+        share = weight[of_class] / total
+        difference = contributions[:, of_class] - contributions[best, of_class]
+        variance += (difference - (difference @ share)[:, None]) ** 2 @ share / total
+    gap, error = means[best] - means, np.sqrt(variance)
     behind = np.divide(gap, error, out=np.where(gap > 0, np.inf, 0.0), where=error > 0)
     return _without_small(np.exp(-0.5 * (behind / temperature) ** 2))
 
@@ -151,8 +96,7 @@ def weights_by_least_squares(scores: Sequence[Array] | Array, positive: Labels, 
     """Return the weights, none below 0, of the average of scores that is nearest to labels of +1 and -1.
 
     Both classes count the same. With many points such weights are known well, and candidates that err on different
-    points are averaged even if one of them is clearly better. The scores are standardized, and constant ones get no
-    weight. Weights below 3% of the largest become 0. The weights sum to 1, or are all 0 if no score helps.
+    points are averaged even if one of them is clearly better. All weights are 0 if no score helps.
 
     Examples
     --------

@@ -8,6 +8,7 @@ ones.
 from __future__ import annotations
 
 import copy
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,21 +33,19 @@ from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.candidates import (
     Candidates,
-    Scored,
-    can_be_sent,
     fit,
     is_own,
     raw_scores,
+    sent,
     takes_frame,
     with_labels,
 )
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.folds import WithFrame, merge, split
-from symloss.estimators.importance import falls_of_fold
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
 from symloss.estimators.pool import default_candidates
 from symloss.estimators.pruning import Pruned
-from symloss.estimators.search import Clock, Search
+from symloss.estimators.search import Search
 from symloss.estimators.threshold import clean_probabilities, fit_curve
 from symloss.machines import completed
 from symloss.metrics.samples import two_samples
@@ -138,7 +137,6 @@ class _ClassifierCV(BinaryClassifier):
         """
         self._forget()
         self._check_parameters()
-        clock = Clock(self.time_limit)
         given, seed = self._training(X, y, sample_weight), self._seed()
         if groups is not None:
             check_consistent_length(given.positive, groups)
@@ -150,7 +148,7 @@ class _ClassifierCV(BinaryClassifier):
             given = given._replace(X=WithFrame(given.X, X))
         data, folds, place = merge(given, folds)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._judge, self.temperature, clock, self._run)
+        search = Search(candidates, self._judge, self.temperature, self.time_limit, self._run)
         search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
@@ -224,7 +222,8 @@ class _ClassifierCV(BinaryClassifier):
     def permutation_importance(self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 1) -> Bunch:
         """Return how far the score on noisy folds falls if the values of a column of X are shuffled.
 
-        The members are fitted again on each fold, so that no point is scored by a model that has seen its label.
+        The members are fitted again on each fold, so that no point is scored by a model that has seen its label. The
+        score on clean labels falls by the same amounts, up to a factor that all columns share (pi - pi').
 
         Parameters
         ----------
@@ -248,28 +247,24 @@ class _ClassifierCV(BinaryClassifier):
             raise ValueError(f"y must hold the labels of the fit, {classes.tolist()}, got {found.tolist()}")
         if hasattr(data.X, "tocsr") or any(takes_frame(member.estimator) for member in self.members_):
             raise ValueError("permutation_importance shuffles features, of no sparse matrix and no ColumnTransformer")
-        seed = self._seed()
-        points, folds, _ = merge(data, split(self.cv, *data, seed))
-        members = [clone(member.estimator) for member in self.members_]
-        shares = np.array([[member.weight, member.mean, member.scale] for member in self.members_])
-        names, columns = self._columns(data.X.shape[1])
-        settings = [self.threshold_, columns, self._judge.score, n_repeats]
-        tasks = [(members, shares, *points, *fold, *settings, seed + k) for k, fold in enumerate(folds)]
-        found = dict(self._run("Shuffling columns", falls_of_fold, [f"fold {k}" for k in range(len(folds))], tasks))
+        columns, seed = self._columns(data.X.shape[1]), self._seed()
+        data, folds, _ = merge(data, split(self.cv, *data, seed))
+        tasks = [(self, data, *fold, list(columns.values()), n_repeats, seed + k) for k, fold in enumerate(folds)]
+        found = dict(self._run("Shuffling columns", _falls, [f"fold {k}" for k in range(len(folds))], tasks))
         falls = np.concatenate([found[k] for k in range(len(folds))], 1)
-        return Bunch(columns=names, importances=falls, importances_mean=falls.mean(1), importances_std=falls.std(1))
+        means, deviations = falls.mean(1), falls.std(1)
+        return Bunch(columns=[*columns], importances=falls, importances_mean=means, importances_std=deviations)
 
-    def _columns(self, n_features: int) -> tuple[list[str], list[NDArray[np.intp]]]:
+    def _columns(self, n_features: int) -> dict[str, list[int]]:
         """Return the names of the columns of X, and the features that each has become."""
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(n_features)])).tolist()
         if self.encoding_ is None:
-            return names, [np.array([k]) for k in range(n_features)]
-        ends = np.cumsum([len(column.features) for column in self.encoding_.columns])
-        of = {
-            column.name: np.arange(end - len(column.features), end)
-            for column, end in zip(self.encoding_.columns, ends.tolist(), strict=True)
-        }
-        return names, [of.get(name, np.arange(0)) for name in names]
+            return {name: [k] for k, name in enumerate(names)}
+        places: dict[str, list[int]] = {name: [] for name in names}
+        numbers = itertools.count()
+        for column in self.encoding_.columns:
+            places[column.name] = [next(numbers) for _ in column.features]
+        return places
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
@@ -310,7 +305,7 @@ class _ClassifierCV(BinaryClassifier):
         """Yield the numbers and the results of tasks, which joblib runs, and report each by its name."""
         start = time.monotonic()
         if effective_n_jobs(self.n_jobs) > 1:
-            function, tasks = _sent, [(function, *task) for task in tasks]
+            function, tasks = sent, [(function, *task) for task in tasks]
         for done, (k, result) in enumerate(completed(function, tasks, self.n_jobs), 1):
             if self.callback is not None:
                 self.callback(stage, done, len(tasks), names[k])
@@ -376,12 +371,31 @@ class _ClassifierCV(BinaryClassifier):
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
 
 
-def _sent(function: Any, *args: Any) -> Any:
-    """Return the result of a function, without the fit if another process cannot be sent it."""
-    result = function(*args)
-    if can_be_sent(result):
-        return result
-    return result._replace(fitted=None) if isinstance(result, Scored) else None
+def _falls(
+    chosen: _ClassifierCV,
+    data: TrainingData,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    columns: list[list[int]],
+    n_repeats: int,
+    seed: int,
+) -> Array:
+    """Fit members to some rows, and return how far the score of others falls by each shuffle of features."""
+    training, (points, positive, weight) = data.rows(train), data.rows(test)
+    refitted = [m._replace(estimator=fit(m.estimator, training), on_folds=None) for m in chosen.members_]
+
+    def score(X: Array) -> float:
+        averaged = np.sum([member.weight * member.scores(X) for member in refitted], 0)
+        return chosen._judge.score(averaged - chosen.threshold_, positive, weight)
+
+    generator, whole = np.random.default_rng(seed), score(points)
+    falls = np.zeros((len(columns), n_repeats))
+    for k, features in enumerate(columns):
+        for repeat in range(n_repeats if features else 0):
+            shuffled = points.copy()
+            shuffled[:, features] = points[generator.permutation(len(points))][:, features]
+            falls[k, repeat] = whole - score(shuffled)
+    return falls
 
 
 def _results(names: list[str], search: Search) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The threshold of scores and the probabilities that they stand for, both from one logistic curve.
-
-By corollary 4, the balanced accuracy on corrupted labels is largest where that on clean labels is.
-"""
+"""The threshold of scores and the probabilities that they stand for, both from one logistic curve."""
 
 from __future__ import annotations
 
@@ -19,13 +16,7 @@ _ROUNDING = 1e-6  # networks compute in float32
 
 
 class Calibration(NamedTuple):
-    """A logistic curve of scores: the probability of the positive label is 1 / (1 + exp(-slope s - intercept)).
-
-    Examples
-    --------
-    >>> Calibration(1.0, 0.0).probabilities(np.array([0.0]))
-    array([0.5])
-    """
+    """A logistic curve of scores: the probability of the positive label is 1 / (1 + exp(-slope s - intercept))."""
 
     slope: float
     intercept: float
@@ -38,67 +29,38 @@ class Calibration(NamedTuple):
             return np.asarray(expit(self.slope * scores + self.intercept))
 
 
-class Curve(NamedTuple):
-    """The threshold, and the curve of the scores less the threshold.
+def fit_curve(scores: Array, positive: NDArray[np.bool_], weight: Array) -> tuple[float, Calibration]:
+    """Return a threshold for held-out scores, and the probabilities of scores less the threshold.
+
+    By corollary 4, the balanced accuracy on corrupted labels is largest where that on clean labels is. But it is a
+    random walk from one threshold to the next, and flat around its maximum. A logistic curve of the label, with classes
+    of the same total weight, uses all scores and hardly follows the noise, but may not fit. So the threshold has to be
+    among those that the labels cannot tell apart from the best ones below and above: whose balanced accuracy is at most
+    two standard errors of the difference smaller. Of these, the nearest to where the curve crosses 1/2 is taken. There,
+    the probability of the positive label is its share.
 
     Examples
     --------
-    >>> Curve(0.5, Calibration(1.0, 0.0)).threshold
-    0.5
-    """
-
-    threshold: float
-    calibration: Calibration
-
-
-def fit_curve(scores: Array, positive: NDArray[np.bool_], weight: Array) -> Curve:
-    """Fit a logistic curve of the label to scores, choose the threshold, and return both.
-
-    With classes of the same total weight, the curve tells where both labels are equally likely. It uses all scores and
-    so hardly follows the noise of the labels, but a logistic curve may not fit. The balanced accuracy itself is a
-    random walk from one threshold to the next, and flat around its maximum. So the threshold has to be among those that
-    the labels cannot tell apart from the best ones below and above: whose balanced accuracy is at most two standard
-    errors of the difference smaller. Of these, the nearest to that of the curve is taken. There, the probability of the
-    positive label is its share.
-
-    Parameters
-    ----------
-    scores : array of n scores
-        Scores of points that the model was not fitted on.
-    positive : array of n bool
-        Whether the label of each point is the positive one.
-    weight : array of n weights
-        Weight k counts as k repetitions.
-
-    Examples
-    --------
-    >>> fit_curve(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4)).threshold
+    >>> fit_curve(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))[0]
     2.5
     """
     of_pos, of_neg = weight[positive].sum(), weight[~positive].sum()
-    slope, crossing = logistic_curve(
-        scores[positive], weight[positive] / of_pos, scores[~positive], weight[~positive] / of_neg
-    )
-    threshold = _threshold(scores, positive, weight, crossing)
-    return Curve(threshold, Calibration(slope, float(np.log(of_pos / of_neg))))
-
-
-def _threshold(scores: Array, positive: NDArray[np.bool_], weight: Array, target: float) -> float:
-    """Return the threshold nearest to a target, among those that the labels cannot tell apart from the best ones."""
+    share = weight / np.where(positive, of_pos, of_neg)
+    slope, crossing = logistic_curve(scores[positive], share[positive], scores[~positive], share[~positive])
+    calibration = Calibration(slope, float(np.log(of_pos / of_neg)))
     order = np.argsort(scores, kind="stable")
-    ordered, sign = scores[order], np.where(positive, -1.0, 1.0)
+    ordered = scores[order]
     # Scores that differ only by rounding, such as those of two equal points, have no threshold between them.
     between = np.flatnonzero(np.diff(ordered) > _ROUNDING * (np.abs(ordered[1:]) + np.abs(ordered[:-1])))
     if not len(between):
-        return float(ordered[0])
-    share = sign / np.where(positive, weight[positive].sum(), weight[~positive].sum())
+        return float(ordered[0]), calibration
     # Twice the gain of a threshold is the share of true positives less the share of false positives.
-    gain = np.cumsum((weight * share)[order])[between]
+    gain = np.cumsum(np.where(positive, -share, share)[order])[between]
     # Two gains differ by the points between the thresholds. If labels tell nothing there, the signs are random.
-    variance = np.cumsum((weight * share**2)[order])[between]
+    variance = np.cumsum((share**2 / weight)[order])[between]
     kept = between[_as_good(gain, variance) & _as_good(gain[::-1], variance[::-1])[::-1]]
     middles = ordered[kept] / 2 + ordered[kept + 1] / 2
-    return float(middles[np.argmin(np.abs(middles - target))])
+    return float(middles[np.argmin(np.abs(middles - crossing))]), calibration
 
 
 def _as_good(gain: Array, variance: Array) -> NDArray[np.bool_]:
@@ -109,32 +71,12 @@ def _as_good(gain: Array, variance: Array) -> NDArray[np.bool_]:
     return np.asarray(gain[best] - gain <= _ERRORS * error + 1e-9)  # equal sums may differ by rounding
 
 
-def choose_threshold(scores: Array, positive: NDArray[np.bool_], weight: Array) -> float:
-    """Return the threshold of ``fit_curve``.
-
-    Examples
-    --------
-    >>> choose_threshold(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))
-    2.5
-    """
-    return fit_curve(scores, positive, weight).threshold
-
-
 def clean_probabilities(observed: Array, share: float, pi: float, pi_prime: float) -> Array:
-    """Return the probabilities of the clean positive label from those of the observed one.
+    """Return the probabilities of the clean positive label from those of the observed one, which has this share.
 
     With the ratio r of the densities of points labeled positive and negative, the ratio of the clean densities is
     ((1 - pi') r - (1 - pi)) / (pi - pi' r). It is at least 0 if r is at least (1 - pi) / (1 - pi'), and finite if r is
     below pi / pi'; an r beyond these bounds is taken as the nearest bound.
-
-    Parameters
-    ----------
-    observed : array of n probabilities
-        Of the positive label, among points of which a share is labeled positive.
-    share : float
-        This share.
-    pi, pi_prime : float
-        The share of clean positives among the points that are labeled positive, and among those labeled negative.
 
     Examples
     --------
