@@ -809,28 +809,26 @@ def test_parts_grow_hold_both_classes_and_have_the_folds_of_the_whole():
 
 def test_a_time_limit_keeps_the_best_so_far():
     X, y = points(300)
-    pool = [(f"slow {k}", Feature(k, seconds=0.1)) for k in (1, 0, 2, 3)]
+    pool = [(f"slow {k}", Feature(k, seconds=0.3)) for k in (1, 0, 2, 3)]
     start = time.monotonic()
-    chosen = AUCClassifierCV(pool, cv=2, time_limit=0.6, random_state=0).fit(X, y)
-    assert time.monotonic() - start < 1.2
+    chosen = AUCClassifierCV(pool, cv=2, time_limit=2.0, random_state=0).fit(X, y)
+    assert time.monotonic() - start < 4.0
     points_of = chosen.cv_results_["points"]
     assert points_of[0] == 300
     assert points_of[-1] == 0
     assert np.isnan(chosen.cv_results_["mean_test_score"][-1])
     assert chosen.cv_results_["weight"].sum() == pytest.approx(1)
-    everything = AUCClassifierCV(pool, cv=2, time_limit=1000, random_state=0).fit(X, y)
-    assert (everything.cv_results_["points"] == 300).all()
 
 
 def test_a_time_limit_holds_for_the_first_candidate_and_for_many_points():
-    slow = [("slow", Feature(0, seconds=0.25)), ("slower", Feature(1, seconds=100.0))]
+    slow = [("slow", Feature(0, seconds=0.6)), ("slower", Feature(1, seconds=100.0))]
     start = time.monotonic()
-    assert len(AUCClassifierCV(slow[:1], cv=2, time_limit=0.5).fit(*points(300)).members_) == 1
-    assert time.monotonic() - start < 1.0
-    pool = [(f"feature {k}", Feature(k, seconds=0.01)) for k in range(4)]
+    assert len(AUCClassifierCV(slow, cv=2, time_limit=2.0).fit(*points(300)).members_) == 1
+    assert time.monotonic() - start < 4.0
+    pool = [(f"feature {k}", Feature(k, seconds=0.05)) for k in range(4)]
     start = time.monotonic()
-    chosen = AUCClassifierCV(pool, time_limit=0.5, random_state=0).fit(*points(25_000))
-    assert time.monotonic() - start < 1.0
+    chosen = AUCClassifierCV(pool, time_limit=2.0, random_state=0).fit(*points(25_000))
+    assert time.monotonic() - start < 4.0
     assert chosen.members_[0].name == "feature 0"
 
 
