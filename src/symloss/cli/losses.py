@@ -17,18 +17,20 @@ def losses(as_json: Json = False) -> None:
 
     Example: [bold]symloss losses[/bold]
     """
-    from symloss.paper.tables import further_losses, table_1
+    from symloss.losses import list_losses
+    from symloss.paper.tables import TABLE_1, loss_row
 
+    paper, further = [[*map(loss_row, of)] for of in (TABLE_1, [of for of in list_losses() if of not in TABLE_1])]
     if as_json:
-        print(json.dumps([vars(row) for row in (*table_1(), *further_losses())], indent=2))
+        print(json.dumps([*paper, *further], indent=2))
         return
     table = plain_table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
     table.title = "Table 1: losses and their properties"
-    for rows in (table_1(), further_losses()):
+    for rows in (paper, further):
         for row in rows:
-            marks = ["[green]✓[/]" if mark else "[dim]×[/]" for mark in (row.convex, row.symmetric, row.recovers_eta)]
-            minimizer = row.minimizer.replace("eta", "η")
-            table.add_row(f"[bold]{row.title}[/]", row.formula, minimizer, *marks, end_section=row is rows[-1])
+            marks = ["[green]✓[/]" if row[of] else "[dim]×[/]" for of in ("convex", "symmetric", "recovers_eta")]
+            minimizer = row["minimizer"].replace("eta", "η")
+            table.add_row(f"[bold]{row['title']}[/]", row["formula"], minimizer, *marks, end_section=row is rows[-1])
     table.caption = (
         "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
         "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"

@@ -7,15 +7,14 @@ import io
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from symloss.functional import RISKS
 from symloss.losses import list_losses
-from symloss.paper.protocol import TRIALS
-from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, boldface, find_published, published_cells
+from symloss.paper.protocol import CIFAR10_PAIRS, TRIALS, UCI_DATASETS
+from symloss.paper.published import LOSSES, ROUNDING_VARIANCE, boldface, find_published
 from symloss.paper.results import CELL, PUBLISHED, Run
 
 _FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
@@ -30,12 +29,6 @@ class Cell:
 
     The paper's mean, standard error and boldface are None where it has no such cell; ours is None for the standard
     error of a single trial. The curve is the mean score after each epoch, with its standard errors.
-
-    Examples
-    --------
-    >>> cell = Cell("uci", "susy", "ber", 1, 0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)
-    >>> round(cell.difference, 3), round(cell.z, 3)
-    (0.4, 0.705)
     """
 
     family: str
@@ -111,41 +104,13 @@ def _cells(run: Run, way: str) -> Iterator[Cell]:
             yield replace(cell, **curves.get((dataset, pi, pi_prime, risk, loss), {}))
 
 
-@dataclass(frozen=True)
-class Summary:
-    """How well results agree with the paper.
+def summarize(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return how well cells agree with the paper, as numbers by their names; what cannot be told is None.
 
     Differences are in points, our means minus the paper's; shares are those of the cells that the paper has too.
     Boldface and best losses are counted in rows that have all of the paper's losses, and compare only these: a cell
     agrees if it is in boldface both here and in the paper or in neither, a row if our best loss is in boldface there.
     """
-
-    cells: int
-    compared: int
-    rms_difference: float | None
-    mean_difference: float | None
-    share_within_1_5: float | None
-    share_within_3: float | None
-    share_z_below_1: float | None
-    share_z_below_2: float | None
-    share_z_below_3: float | None
-    boldface_of: int
-    boldface_agree: int
-    best_loss_of: int
-    best_loss_agree: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, which also gives the two agreements as shares."""
-        shares = {
-            f"{what}_agreement": getattr(self, f"{what}_agree") / of if of else None
-            for what, of in (("boldface", self.boldface_of), ("best_loss", self.best_loss_of))
-        }
-        values = asdict(self) | shares
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
-
-
-def summarize(cells: Sequence[Cell]) -> Summary:
-    """Return how well cells agree with the paper."""
     differences = [cell.difference for cell in cells if cell.difference is not None]
     sizes = [abs(cell.z) for cell in cells if cell.z is not None]
     rows = [row for row in map(_as_in_the_paper, rows_of(cells)) if row]
@@ -157,59 +122,50 @@ def summarize(cells: Sequence[Cell]) -> Summary:
         return statistics.fmean(found) if found else None
 
     square = mean(difference**2 for difference in differences)
-    return Summary(
-        cells=len(cells),
-        compared=len(differences),
-        rms_difference=None if square is None else math.sqrt(square),
-        mean_difference=mean(differences),
-        share_within_1_5=mean(abs(difference) <= 1.5 for difference in differences),
-        share_within_3=mean(abs(difference) <= 3 for difference in differences),
-        share_z_below_1=mean(size < 1 for size in sizes),
-        share_z_below_2=mean(size < 2 for size in sizes),
-        share_z_below_3=mean(size < 3 for size in sizes),
-        boldface_of=len(agree),
-        boldface_agree=sum(agree),
-        best_loss_of=len(best),
-        best_loss_agree=sum(best),
-    )
+    return {
+        "cells": len(cells),
+        "compared": len(differences),
+        "rms_difference": None if square is None else math.sqrt(square),
+        "mean_difference": mean(differences),
+        "share_within_1_5": mean(abs(difference) <= 1.5 for difference in differences),
+        "share_within_3": mean(abs(difference) <= 3 for difference in differences),
+        **{f"share_z_below_{limit}": mean(size < limit for size in sizes) for limit in (1, 2, 3)},
+        "boldface_of": len(agree),
+        "boldface_agree": sum(agree),
+        "best_loss_of": len(best),
+        "best_loss_agree": sum(best),
+        "boldface_agreement": mean(agree),
+        "best_loss_agreement": mean(best),
+    }
 
 
-def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, Summary]]:
-    """Return one summary of all cells, and one for each family, risk and noise rate."""
+def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the summaries of each family, risk and noise rate."""
     parts: dict[str, Callable[[Cell], str]] = {
-        "all": lambda _: "all",
         "family": lambda cell: cell.family,
         "risk": lambda cell: cell.risk,
         "noise": lambda cell: noise_text(cell.pi, cell.pi_prime),
     }
     return {
-        part: {
-            value: summarize([cell for cell in cells if key(cell) == value]) for value in dict.fromkeys(map(key, cells))
-        }
+        part: {name: summarize([of for of in cells if key(of) == name]) for name in dict.fromkeys(map(key, cells))}
         for part, key in parts.items()
     }
 
 
 def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
     """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside."""
-    parts = summarize_parts(cells)
-    parts.pop("all")
-    return summarize(cells).to_dict() | {
-        f"by_{_FILE_WORDS.get(part, part)}": {name: summary.to_dict() for name, summary in summaries.items()}
-        for part, summaries in parts.items()
+
+    def rounded(summary: dict[str, Any]) -> dict[str, Any]:
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in summary.items()}
+
+    return rounded(summarize(cells)) | {
+        f"by_{_FILE_WORDS.get(part, part)}": {name: rounded(summary) for name, summary in summaries.items()}
+        for part, summaries in summarize_parts(cells).items()
     }
 
 
 def comparison_csv(cells: Sequence[Cell]) -> str:
-    """Return the cells as CSV, one row per cell; missing values are empty, and boldface is 1 or 0.
-
-    Examples
-    --------
-    >>> cells = [Cell("uci", "susy", "ber", 1.0, 0.0, "hinge", 77.9, 0.4, 20, True, 77.5, 0.4, True)]
-    >>> print(comparison_csv(cells), end="")
-    family,dataset,objective,pi,pi_prime,loss,mean,se,trials,bold,paper_mean,paper_se,paper_bold,difference,z
-    uci,susy,ber,1.0,0.0,hinge,77.9,0.4,20,1,77.5,0.4,1,0.4,0.7053
-    """
+    """Return the cells as CSV, one row per cell; missing values are empty, and boldface is 1 or 0."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_FILE_WORDS.get(name, name) for name in _COLUMNS)
@@ -221,12 +177,8 @@ def comparison_csv(cells: Sequence[Cell]) -> str:
     return stream.getvalue()
 
 
-@dataclass(frozen=True)
-class Chance:
-    """How large ``|z|`` is, as found and as chance alone would make it.
-
-    Numbers of cells with ``|z|`` larger than each of ``LIMITS``; the largest, and its median if cells are independent.
-    """
+class Chance(NamedTuple):
+    """How many cells have a ``|z|`` above each of ``LIMITS``, and its largest value, as found and by chance alone."""
 
     cells: int
     found: tuple[int, ...]
@@ -286,8 +238,11 @@ def noise_text(pi: float, pi_prime: float) -> str:
 
 def loss_order(loss: str) -> tuple[int, str]:
     """Return a key that sorts losses: the paper's in its order, then other built-in ones, then all others by name."""
-    known = [*LOSSES, *list_losses()]
-    return (known.index(loss) if loss in known else len(known), loss)
+    return _place(loss, [*LOSSES, *list_losses()])
+
+
+def _place(name: str, known: Sequence[str]) -> tuple[int, str]:
+    return known.index(name) if name in known else len(known), name
 
 
 def _with_z(cells: Sequence[Cell]) -> list[Cell]:
@@ -305,21 +260,11 @@ def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:
 
 def _order(cell: Cell) -> tuple[Any, ...]:
     """Return a key that sorts cells in the paper's order: its families, data sets and losses first."""
-    families, datasets = _known()
     return (
-        families.index(cell.family) if cell.family in families else len(families),
-        cell.family,
+        _place(cell.family, list(TRIALS)),
         RISKS.index(cell.risk),
         cell.pi_prime - cell.pi,
         -cell.pi,
-        datasets.index(cell.dataset) if cell.dataset in datasets else len(datasets),
-        cell.dataset,
+        _place(cell.dataset, [*UCI_DATASETS, *CIFAR10_PAIRS]),
         loss_order(cell.loss),
     )
-
-
-@cache
-def _known() -> tuple[list[str], list[str]]:
-    names = zip(*((cell.family, cell.dataset) for cell in published_cells()), strict=True)
-    families, datasets = (list(dict.fromkeys(of)) for of in names)
-    return families, datasets

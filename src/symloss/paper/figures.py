@@ -128,7 +128,7 @@ def scatter(cells: Sequence[Cell]) -> Figure:
         for risk, means, differences in zip(risks, *grid, strict=True):
             of_risk = [cell for cell in compared if cell.risk == risk]
             number = f"{len(of_risk)} cell{'s' if len(of_risk) > 1 else ''}"
-            means.set_title(f"{SCORES[risk]}: {number}, rms {summarize(of_risk).rms_difference:.2f}")
+            means.set_title(f"{SCORES[risk]}: {number}, rms {summarize(of_risk)['rms_difference']:.2f}")
             means.axline((of_risk[0].mean, of_risk[0].mean), slope=1, color="#555555", linewidth=0.8)
             differences.axhline(0, color="#555555", linewidth=0.8)
             differences.set_xlabel("paper")

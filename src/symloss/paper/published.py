@@ -44,13 +44,7 @@ class PublishedCell(NamedTuple):
 
 @cache
 def published_cells() -> tuple[PublishedCell, ...]:
-    """Return all published cells in the paper's order, with our names: ``barrier_hinge`` and, for CIFAR's car, ``cat``.
-
-    Examples
-    --------
-    >>> len(published_cells())
-    1064
-    """
+    """Return all published cells in the paper's order, with our names of losses and of CIFAR's ``cat``."""
     text = (files("symloss.paper") / "published.csv").read_text(encoding="utf-8")
     return tuple(
         PublishedCell(
@@ -63,13 +57,7 @@ def published_cells() -> tuple[PublishedCell, ...]:
 
 
 def find_published(family: str, dataset: str, risk: str, pi: float, pi_prime: float, loss: str) -> PublishedCell | None:
-    """Return a published cell, or None if the paper does not have this data set, noise rate or loss.
-
-    Examples
-    --------
-    >>> find_published("uci", "spambase", "auc", 0.65, 0.45, "unhinged").mean
-    90.9
-    """
+    """Return a published cell, or None if the paper does not have this data set, noise rate or loss."""
     return _by_key().get((family, dataset, risk, round(pi, 6), round(pi_prime, 6), loss))
 
 

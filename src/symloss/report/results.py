@@ -20,7 +20,7 @@ from symloss.drawing import styled
 from symloss.files import real, write_whole
 from symloss.pages import Section, Templates, framed
 from symloss.paper import results
-from symloss.paper.compare import Cell, Summary, compare, summarize, summarize_parts
+from symloss.paper.compare import Cell, compare, summarize, summarize_parts
 from symloss.paper.figures import epochs_figure, figure_4, scatter, styles_of
 from symloss.paper.published import LOSSES
 from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
@@ -28,11 +28,10 @@ from symloss.paper.tables import (
     FAMILIES,
     SCORES,
     SUMMARY_COLUMNS,
-    ScoreTable,
     loss_heading,
     score_tables,
     score_text,
-    single_dataset_families,
+    share_text,
     summary_texts,
 )
 
@@ -203,50 +202,19 @@ def _lead(row: Sequence[Cell], which: str) -> float:
 
 
 def _render(template: str, **values: Any) -> Markup:
-    functions = (heading, row_label, loss_heading, score_text, signed, shade, tables_of)
+    functions = (noise_words, loss_heading, score_text, signed, shade, score_tables)
     return _TEMPLATES.render(template, limits=LIMITS, **{of.__name__: of for of in functions}, **values)
 
 
-def tables_of(cells: Sequence[Cell]) -> list[ScoreTable]:
-    """Return the tables of a run's cells, which must all be scored in the same way."""
-    return score_tables(cells, by_noise=single_dataset_families(cells))
-
-
-def heading(table: ScoreTable) -> str:
-    """Return what a table shows."""
-    family = FAMILIES.get(table.family, table.family)
-    if table.noise is not None:
-        return f"{family}: {SCORES[table.risk]}, {noise_words(*table.noise)}"
-    return f"{' '.join([family, *(name for name in table.datasets if name != table.family)])}: {SCORES[table.risk]}"
-
-
-def row_label(table: ScoreTable, row: Mapping[str, Cell]) -> str:
-    """Return the name of a row of a table: its data set or its noise."""
-    cell = next(iter(row.values()))
-    return cell.dataset if table.noise is not None else noise_words(cell.pi, cell.pi_prime)
-
-
 def signed(difference: float | None) -> str:
-    """Return a difference as text, with its sign unless it is printed as zero; an empty text if there is none.
-
-    Examples
-    --------
-    >>> signed(1.25), signed(-0.7), signed(-0.04), signed(None)
-    ('+1.2', '−0.7', '0.0', '')
-    """
+    """Return a difference as text, with its sign unless it is printed as zero; an empty text if there is none."""
     if difference is None:
         return ""
     return f"{difference:+.1f}".replace("-", "−") if abs(round(difference, 1)) else "0.0"
 
 
 def shade(difference: float | None) -> str:
-    """Return the CSS class that colors a difference, empty if it is small: ``above2`` is higher by 1.5 to 3 points.
-
-    Examples
-    --------
-    >>> shade(0.2), shade(-0.7), shade(1.5), shade(-10), shade(None)
-    ('', 'below1', 'above1', 'below3', '')
-    """
+    """Return the CSS class that colors a difference, empty if it is small: ``above2`` is higher by 1.5 to 3 points."""
     size = sum(abs(difference or 0.0) > limit for limit in LIMITS)
     return f"{'above' if (difference or 0.0) > 0 else 'below'}{size}" if size else ""
 
@@ -259,16 +227,16 @@ def _summary_lines(runs: Sequence[Run]) -> dict[str, list[tuple[str, str, list[s
     for run in runs:
         for way, cells in run.cells.items():
             whole.append((run.name, way if len(run.cells) > 1 else "", _summary_texts(summarize(cells))))
-        for part, summaries in summarize_parts(run.published).items():
-            if part != "all" and len(summaries) > 1:
+        for summaries in summarize_parts(run.published).values():
+            if len(summaries) > 1:
                 parts += [(run.name, names.get(of, of), _summary_texts(found)) for of, found in summaries.items()]
     return {"all": whole, "parts": parts}
 
 
-def _summary_texts(summary: Summary) -> list[str]:
+def _summary_texts(summary: Mapping[str, Any]) -> list[str]:
     _, compared, rms, *others = summary_texts("", summary)
-    near = (summary.share_within_1_5, summary.share_within_3)
-    return [f"{summary.cells:,}", compared, rms, *("-" if of is None else f"{of:.1%}" for of in near), *others]
+    near = [share_text(summary[f"share_within_{points}"]) for points in ("1_5", "3")]
+    return [f"{summary['cells']:,}", compared, rms, *near, *others]
 
 
 def _figures(run: Run) -> list[tuple[str, Markup]]:
