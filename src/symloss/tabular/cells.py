@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FEW = 50  # values, by which most columns of text are told
-_SIGN_OF = {".": "point", ",": "comma"}
 
 
 class _Written(NamedTuple):
@@ -40,12 +39,9 @@ def as_values(
     """
     given = {name: _without_missing(table[name]) for name in table.column_names}
     written = {name: _written(*cells) for name, cells in given.items() if name not in text}
-    decimal, notes = options.decimal, list[str]()
-    if decimal is None:
-        decimal, notes = _decimal_of([found for found in written.values() if found], sep, options.usual_decimal)
     told = options.decimal is not None
-    decided = bool(notes)  # a note on all columns that do not tell
-    values, codes = {}, []
+    decimal = options.decimal or _decimal_of([found for found in written.values() if found], sep, options.usual_decimal)
+    values, codes, notes = {}, list[str](), list[str]()
     for name, (column, _) in given.items():
         found = written.get(name)
         if found is None or (told and found.tells and found.numbers.decimal != decimal):
@@ -54,14 +50,10 @@ def as_values(
             continue
         own = found.numbers.decimal if found.tells else decimal or "."
         values[name] = _numbers(column, found, own)
-        if decimal is not None and own != decimal:
-            reads = f"{argument('decimal', decimal)} reads it as text"
-            notes.append(f"column {name!r} has a decimal {_SIGN_OF[own]} ({found.example}); {reads}")
-        elif found.example and not found.numbers.told and not told and not decided and own not in found.example:
-            other = "," if own == "." else "."
+        if found.example and not found.tells and not told and (sep == ";" or own not in found.example):
             notes.append(
-                f"column {name!r}: the {_SIGN_OF[other]} in {found.example} groups thousands, since other columns have "
-                f"decimal {_SIGN_OF[own]}s; {argument('decimal', other)} if it is a decimal {_SIGN_OF[other]}"
+                f"column {name!r}: {found.example} is read as {Numbers(own).number(found.example):.15g}, though no "
+                f"number there tells; {argument('decimal', ',' if own == '.' else '.')} reads it otherwise"
             )
     if codes:
         notes.append(f"codes, since some begin with 0, and no numbers: {', '.join(codes)}")
@@ -108,35 +100,26 @@ def _written(column: pa.Array, plain: pa.Array | None) -> _Written | None:
     few = known[:_FEW].to_pylist()
     if Numbers.recognize(few) is None:
         return None
-    telling = [text for text in few if "." in text or "," in text]
-    telling = telling or known.filter(pc.match_substring_regex(known, "[.,]"))[:_FEW].to_pylist()
+    telling = known.filter(pc.match_substring_regex(known, "[.,]"))[:_FEW].to_pylist()
     example = telling[0] if telling else None
     numbers = Numbers.recognize(telling or few)
-    if plain is not None and numbers == Numbers(".") and (telling or not _are_codes(column)):
-        return _Written(numbers, example, plain)  # at once, for a column may be long
-    numbers = Numbers.recognize(pc.unique(known).to_pylist())
+    if plain is None or numbers != Numbers(".") or (not telling and _are_codes(column)):  # or at once: it may be long
+        numbers = Numbers.recognize(pc.unique(known).to_pylist())
     return None if numbers is None or numbers.mark else _Written(numbers, example, plain)
 
 
-def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> tuple[str | None, list[str]]:
-    """Return the decimal mark that most columns have, and a note where the values do not tell."""
+def _decimal_of(columns: list[_Written], sep: str, usual: str | None) -> str | None:
+    """Return the decimal mark that most columns have; where none tells, that of the fit, or what the separator says."""
     sure = [column.numbers.decimal for column in columns if column.tells]
     if sure:
         commas, points = sure.count(","), sure.count(".")
-        return ("," if commas > points or (commas == points and sep == ";") else "."), []
-    examples = {"," if "," in column.example else ".": column.example for column in columns if column.example}
+        return "," if commas > points or (commas == points and sep == ";") else "."
+    examples = "".join(column.example or "" for column in columns)
     if not examples:
-        return None, []
+        return None
     if sep != ";" and "," not in examples:
-        return ".", []
-    if usual is not None:
-        return usual, [f"decimal {_SIGN_OF[usual]} taken, as in the table of the fit, though no number tells"]
-    decimal = "," if "," in examples and sep == ";" else "."
-    example = examples.get(",") or examples["."]
-    return decimal, [
-        f"decimal {_SIGN_OF[decimal]} taken: {example} is read as {Numbers(decimal).number(example):.15g}, though no "
-        f"number tells; {argument('decimal', ',' if decimal == '.' else '.')} reads it otherwise"
-    ]
+        return "."
+    return usual or ("," if sep == ";" and "," in examples else ".")
 
 
 def _numbers(column: pa.Array, found: _Written, decimal: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,10 +17,11 @@ from symloss.tabular.sources import Source
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _MARKS = {"point": ".", "comma": ",", ".": ".", ",": ","}
-ENCODINGS = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8 with a byte order mark", "cp1252": "Windows-1252"}
-_HEAD, _LINES = 1 << 20, 200  # bytes and lines in which the separator is looked for
+ENCODINGS = {"utf-8-sig": "UTF-8", "cp1252": "Windows-1252"}
+_LINES = 200  # in which the separator is looked for
+_BINARY = re.compile("[\0\udc80-\udcff]")  # NUL, and what Python makes of bytes that it cannot decode
 _MARKUP = re.compile(r"\s*<(!doctype|!--|\?xml|html|head|body|table|meta|style|div)", re.I)
-_SAYS = re.compile(r'"?sep=([,;\t|])"?[ \t]*(?:\r\n|\r|\n)')
+_SAYS = re.compile(r'"?sep=([,;\t|])"?\s*$')  # as Excel writes and reads it
 
 
 class ReadOptions(NamedTuple):
@@ -58,8 +58,7 @@ class ReadOptions(NamedTuple):
             try:
                 "a".encode(self.encoding)
             except LookupError:
-                some = "utf-8, cp1252, latin-1, utf-16"
-                raise ValueError(f"{argument('encoding')}: no encoding {self.encoding!r}; some are {some}") from None
+                raise ValueError(f"{argument('encoding')}: no encoding {self.encoding!r}; try cp1252, utf-16") from None
         return self._replace(sep=sep, decimal=None if self.decimal is None else _MARKS[self.decimal])
 
 
@@ -79,15 +78,13 @@ class Dialect(NamedTuple):
     def records(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Yield the line and the values of each row, that of the names first."""
         with self.path.open(encoding=self.encoding, newline="") as lines:
-            for _ in range(self.above):
-                lines.readline()
-            yield from records(lines, self.sep, self.above + 1, strict)
+            yield from records(islice(lines, self.above, None), self.sep, self.above + 1, strict)
 
     def line_of(self, row: int) -> int | None:
         """Return the line where a row begins, counted from 0 after the names; None if it can no longer be read."""
         try:
             found = next(islice(self.records(), row + 1, None), None)
-        except (OSError, ValueError, csv.Error):
+        except (OSError, csv.Error):
             return None
         return None if found is None else found[0]
 
@@ -99,23 +96,13 @@ class Dialect(NamedTuple):
                 if len(row) != expected:
                     return (
                         f"Expected {expected} fields in line {line}, saw {len(row)} (separator: {spelled(self.sep)}); "
-                        f"{self._hint(len(row) > expected)}"
+                        f"{argument('sep')} says what separates values, those that hold a separator need quotes, and "
+                        "nothing may stand above the names of the columns"
                     )
         except csv.Error as error:
             if "unexpected end" in str(error):
                 return f"a quote that opens below line {line} is never closed"
         return None
-
-    def _hint(self, too_many: bool) -> str:
-        for sep in SEPARATORS.values():
-            if sep != self.sep and sep in "".join(self.names):
-                return f"{argument('sep', sep)} if {spelled(sep)}s separate them"
-        if len(self.names) == 1:
-            return (
-                f"delete what stands above the names of the columns, or say with {argument('sep')} what separates them"
-            )
-        advice = f"a value that holds a {spelled(self.sep)} needs quotes" if too_many else "the line may be cut off"
-        return f"{advice}, and {argument('sep')} says what separates values"
 
 
 def spelled(sep: str) -> str:
@@ -124,42 +111,24 @@ def spelled(sep: str) -> str:
 
 
 def find_dialect(source: Source, options: ReadOptions) -> Dialect:
-    """Find out how a text file is written; raise ValueError if it is no text, or if two columns have one name."""
+    """Find out how a text file is written; raise ValueError if it is no text."""
     encoding, notes = _find_encoding(source, options.encoding)
     with source.path.open(encoding=encoding, newline="") as lines:
-        text = lines.read(_HEAD)
-        while not ("\n" in text or "\r" in text) and (more := lines.read(_HEAD)):  # a hundred thousand names
-            text += more
-        if lines.read(1):
-            text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # the last line may be cut
-    _refuse_other_text(source.name, text)
-    says = _SAYS.match(text)  # as Excel writes and reads it
-    text = text[says.end() :] if says else text
-    sep = options.sep or (says and says[1])
-    if sep is None:
-        sep, doubts = _find_separator(text)
-        notes += doubts
+        head = list(islice(lines, _LINES))
+    if _MARKUP.match("".join(head)):
+        raise ValueError(
+            f"{source.name} holds HTML or XML, not CSV: open it in a spreadsheet and save it as .xlsx or CSV"
+        )
+    if not any(map(str.strip, head)):
+        raise ValueError(f"{source.name} is empty")
+    says = _SAYS.match(head[0])
     above = 1 if says else 0
-    (_, first), *rows = list(_sample(text, sep, above + 1)) or [(1, [""])]
+    sep = options.sep or (says[1] if says else _find_separator(head))
+    (_, first), *rows = list(records(head[above:], sep)) or [(1, [""])]
     names = [name.strip() for name in first]
     if rows and all(len(row) == len(names) + 1 and not row[-1] for _, row in rows):
         names.append("")  # separators at the ends of rows
-    for line, row in [(above + 1, first), *rows]:
-        if any(value.startswith(' "') for value in row):
-            raise ValueError(
-                f"{source.name}: line {line} has a space before a quote: delete it, or pass the data frame of "
-                "pandas.read_csv(..., skipinitialspace=True)"
-            )
-    if len(names) == 1:
-        says_what = f"{argument('sep')} says what does, if there are more columns"
-        notes.insert(0, f"one column: no {spelled(sep)} separates names; {says_what}")
-    notes += names_notes(names)
-    notes += [f"the first line says only what separates values ({says[0].strip()})"] if says else []
-    return Dialect(source.path, sep, encoding, names, above, notes)
-
-
-def _sample(text: str, sep: str, start: int = 1) -> Iterator[tuple[int, list[str]]]:
-    return islice(records(io.StringIO(text, newline=""), sep, start), _LINES)
+    return Dialect(source.path, sep, encoding, names, above, notes + names_notes(names))
 
 
 def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -179,18 +148,15 @@ def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False
 
 
 def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
-    with source.path.open("rb") as file:
-        marked = file.read(3) == codecs.BOM_UTF8
+    """Return the encoding, and a note if it is a guess."""
     if told is not None:
-        told = "utf-8-sig" if marked and codecs.lookup(told).name == "utf-8" else told
+        told = "utf-8-sig" if codecs.lookup(told).name == "utf-8" else told
         if (line := _undecodable(source, told)) is not None:
-            raise ValueError(
-                f"{source.name}: line {line} is not text in {told}, as {argument('encoding')} says; try without it"
-            )
+            raise ValueError(f"{source.name}: line {line} is not text in {told}, as {argument('encoding')} says")
         return told, []
-    wrong = _undecodable(source, "utf-8")
+    wrong = _undecodable(source, "utf-8-sig")
     if wrong is None:
-        return "utf-8-sig" if marked else "utf-8", []
+        return "utf-8-sig", []
     if (binary := _undecodable(source, "cp1252")) is not None:
         raise ValueError(
             f"{source.name} is not a CSV file: line {binary} is not text in UTF-8 or Windows-1252, but binary, or in "
@@ -202,45 +168,27 @@ def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
 
 def _undecodable(source: Source, encoding: str) -> int | None:
     """Return the first line that is not text in this encoding: it cannot be decoded, or holds a NUL."""
-    line = 1
-    with source.path.open("rb") as stream:
-        decoder = codecs.getincrementaldecoder(encoding)()
-        while True:
-            block = stream.read(_HEAD)
-            try:
-                text = decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
-                return line + error.object[: error.start].count(b"\n")
-            if "\0" in text:
-                return line + text[: text.index("\0")].count("\n")
-            if not block:
-                return None
-            line += text.count("\n")
+    number = 0
+    with source.path.open(encoding=encoding, errors="surrogateescape", newline="") as lines:
+        try:
+            for number, line in enumerate(lines, 1):
+                if _BINARY.search(line):
+                    return number
+        except UnicodeError:  # some encodings have no such escapes
+            return number + 1
+    return None
 
 
-def _refuse_other_text(name: str, text: str) -> None:
-    if _MARKUP.match(text):
-        raise ValueError(f"{name} holds HTML or XML, not CSV: open it in a spreadsheet and save it as .xlsx or CSV")
-    if not text.strip():
-        raise ValueError(f"{name} is empty")
-
-
-def _find_separator(text: str) -> tuple[str, list[str]]:
+def _find_separator(head: list[str]) -> str:
     """Return the separator that gives the same number of values, more than one, in the most of the first lines."""
     shares: dict[str, tuple[float, bool]] = {}
     for sep in ("\t", "|", ";", ","):  # of two that fit alike, the sign that is rarer in texts
-        counts = [len(row) for _, row in _sample(text, sep)]
+        counts = [len(row) for _, row in records(head, sep)]
         several = Counter(count for count in counts if count > 1)
         if several:
             count, times = several.most_common(1)[0]
             shares[sep] = times / len(counts), counts[0] == count
-    if not shares:
-        return ",", []
-    best = max(shares, key=lambda sep: shares[sep])
-    others = [sep for sep in shares if sep != best and shares[sep] == (1.0, True)]
-    return best, [
-        f"separator: {spelled(best)} taken, but {spelled(sep)} fits too; {argument('sep', sep)}" for sep in others
-    ]
+    return max(shares, key=lambda sep: shares[sep], default=",")
 
 
 def names_notes(names: list[str]) -> list[str]:

@@ -108,7 +108,7 @@ def fit(
     """
     _check_options(risk, pi, pi_prime, time_limit)
     options = ReadOptions(sep, decimal, encoding, sheet)
-    frame, read_notes, found = data if isinstance(data, Read) else labeled_table(data, label, options=options)
+    frame, read_notes, found, _ = data if isinstance(data, Read) else labeled_table(data, label, options=options)
     dropped = [drop] if isinstance(drop, str) else list(drop)
     for names, what in (([label], "the label"), (dropped, "to drop"), ([weight] if weight else [], "the weight")):
         check_columns(names, frame, what)

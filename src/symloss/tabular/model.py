@@ -211,7 +211,7 @@ class TableModel:
         ``symloss predict`` takes larger ones.
         """
         options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=self.decimal)
-        frame, notes, _ = read(data, options, self.encoding.texts)
+        frame, notes, *_ = read(data, options, self.encoding.texts)
         predicted = self.predict_frame(frame, threshold)
         differences = Differences(self.encoding, self.profile)
         differences.add(frame, predicted.unseen)

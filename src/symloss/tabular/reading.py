@@ -24,20 +24,12 @@ _BLOCK = 1 << 24  # bytes of text that pyarrow reads at a time; a row must be sh
 
 
 class Read(NamedTuple):
-    """A table, notes on how it was read, and the options that were told or found."""
+    """Rows of a table, notes on how they were read, the options that were told or found, and columns as written."""
 
     frame: Any
     notes: list[str]
     options: ReadOptions
-
-
-class Piece(NamedTuple):
-    """Some rows of a table: their values, columns as they are written, and what was found."""
-
-    frame: Any
-    written: Any
-    notes: list[str]
-    options: ReadOptions
+    written: Any = None
 
 
 def read(
@@ -73,7 +65,7 @@ def read(
     if isinstance(data, (str, Path, Source)):
         (piece,) = read_pieces(data, None, options, {*text, *written}, written)
         columns = {name: piece.written[name] for name in piece.written if name in piece.frame}
-        return Read(piece.frame.assign(**columns), piece.notes, piece.options)
+        return piece._replace(frame=piece.frame.assign(**columns))
     told = [argument(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
     if told:
         raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
@@ -107,7 +99,7 @@ def read_pieces(
     options: ReadOptions = TO_BE_FOUND,
     text: Collection[str] = (),
     written: Collection[str] = (),
-) -> Iterator[Piece]:
+) -> Iterator[Read]:
     """Read a table in pieces of so many rows, or in one; an Excel file is held whole, as it is small.
 
     The other parameters are those of ``read``, but columns in ``written`` come beside the values, which do not depend
@@ -125,13 +117,10 @@ def read_pieces(
             pieces = _read_parquet(source, rows, written)
         else:
             pieces = _read_excel(source, rows, text, written, options.sheet)
-        idle = () if source.kind == "CSV" else ("sep", "decimal", "encoding")
-        told = [argument(name) for name in idle if getattr(options, name) is not None]
-        notes = [f"{name} has no meaning for a {source.kind} file" for name in told]
         empty = True
         for piece in pieces:
             if len(piece.frame):
-                yield piece._replace(notes=notes + piece.notes)
+                yield piece
                 empty = False
         if empty:
             raise ValueError(f"{source.name} has no rows")
@@ -139,7 +128,7 @@ def read_pieces(
 
 def _read_text(
     source: Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
-) -> Iterator[Piece]:
+) -> Iterator[Read]:
     import pandas as pd
 
     dialect = find_dialect(source, options)
@@ -149,18 +138,19 @@ def _read_text(
     for table in _text_tables(source, dialect, rows):
         as_they_are = pd.DataFrame({name: as_written(table[name]) for name in written if name in table.column_names})
         values, decimal, notes = as_values(table, text, dialect.sep, usual)
-        frame, more = _without_empty(pd.DataFrame(values), dialect.names)
+        frame = pd.DataFrame(values)
+        named = [bool(name) or frame.iloc[:, k].notna().any() for k, name in enumerate(dialect.names)]
         if decimal is not None and usual.decimal is None:
             usual = usual._replace(usual_decimal=decimal)  # of the pieces below, too
-        if not start:
-            point = "decimal comma" if decimal == "," else "decimal point"
-            encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
-            how = [f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"] * (len(dialect.names) > 1)
-            notes = [*how, *dialect.notes, *notes]
+        point = "decimal comma" if decimal == "," else "decimal point"
+        encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
+        how = f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"
         index = pd.RangeIndex(start, start + len(frame))
-        start += len(frame)
         found = options._replace(sep=dialect.sep, decimal=decimal or ".", encoding=dialect.encoding, usual_decimal=None)
-        yield Piece(frame.set_axis(index), as_they_are.set_axis(index), [*notes, *more], found)
+        notes = [] if start else [how, *dialect.notes, *notes]
+        start += len(frame)
+        # Columns without a name and without a value come from separators at the ends of lines.
+        yield Read(frame.loc[:, named].set_axis(index), notes, found, as_they_are.set_axis(index))
 
 
 def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator[pa.Table]:
@@ -204,7 +194,7 @@ def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator
         yield pa.Table.from_batches(held)
 
 
-def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[Piece]:
+def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[Read]:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet
@@ -223,14 +213,14 @@ def _read_parquet(source: Source, rows: int | None, written: Collection[str]) ->
             frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
             start += len(frame)
             _check_names(list(frame.columns), source)
-            yield Piece(frame, _only(frame, written), [], ReadOptions())
+            yield Read(frame, [], ReadOptions(), _only(frame, written))
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
 
 
 def _read_excel(
     source: Source, rows: int | None, text: Collection[str], written: Collection[str], wanted: str | int | None
-) -> Iterator[Piece]:
+) -> Iterator[Read]:
     """Yield the rows of a sheet whose first row that is not blank holds the names; blank rows are left out."""
     import pandas as pd
 
@@ -248,13 +238,18 @@ def _read_excel(
     notes = [f"sheet: {sheet!r}"]
     if len(sheets) > 1 and wanted is None:
         notes = [f"sheet: {sheet!r}, the first of {len(sheets)}; {argument('sheet', sheets[1])} reads the second"]
-    frame, more = _with_names(f"{source.name}, sheet {sheet!r}", cells)
-    _check_names(list(frame.columns), source)
+    if cells.empty:
+        raise ValueError(f"{source.name}, sheet {sheet!r} is empty")
+    names = ["" if pd.isna(value) else str(value).strip() for value in cells.iloc[0]]
+    notes += names_notes(names)
+    _check_names(names, source)
+    frame = cells.iloc[1:].set_axis([name or f"Unnamed: {k}" for k, name in enumerate(names)], axis=1)
+    frame = frame.reset_index(drop=True)
     texts = frame.map(str, na_action="ignore")  # before whole numbers with gaps become floats
     values = frame.assign(**{name: texts[name] for name in text if name in frame.columns}).infer_objects()
     for start in range(0, len(frame), rows or len(frame)):
         some = slice(start, start + (rows or len(frame)))
-        yield Piece(values[some], _only(texts[some], written), notes + more, ReadOptions(sheet=sheet))
+        yield Read(values[some], notes, ReadOptions(sheet=sheet), _only(texts[some], written))
 
 
 def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
@@ -266,38 +261,11 @@ def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
         return names[int(wanted) - 1]
     shown = ", ".join(map(repr, names[:20]))
-    asked = f"no sheet {str(wanted)!r} ({argument('sheet')})"
-    raise ValueError(f"{file} has {asked}; its sheets are {shown}, or 1 to {len(names)}")
-
-
-def _with_names(where: str, cells: DataFrame) -> tuple[DataFrame, list[str]]:
-    if cells.empty:
-        raise ValueError(f"{where} is empty")
-    first, missing = cells.iloc[0], cells.iloc[0].isna()
-    if missing.sum() > len(first) / 2:
-        raise ValueError(
-            f"{where}: row {cells.index[0] + 1} names only {len(first) - missing.sum()} of {len(first)} columns; "
-            "delete what stands above the names"
-        )
-    names = ["" if absent else str(value).strip() for value, absent in zip(first, missing, strict=True)]
-    notes = names_notes(names)
-    notes += [f"column {k + 1} has no name, and is called 'Unnamed: {k}'" for k, name in enumerate(names) if not name]
-    frame = cells.iloc[1:].set_axis([name or f"Unnamed: {k}" for k, name in enumerate(names)], axis=1)
-    return frame.reset_index(drop=True), notes
+    raise ValueError(f"{file} has no sheet {str(wanted)!r} ({argument('sheet')}); its sheets are {shown}")
 
 
 def _only(frame: DataFrame, names: Collection[str]) -> DataFrame:
     return frame[[name for name in names if name in frame.columns]]
-
-
-def _without_empty(frame: DataFrame, names: list[str]) -> tuple[DataFrame, list[str]]:
-    """Leave out columns without a name and without a value, which separators at the ends of lines make."""
-    unnamed = [k for k, name in enumerate(names) if not name]
-    empty = [k for k in unnamed if frame.iloc[:, k].isna().all()]
-    notes = [f"column {k + 1} has no name, and is called {frame.columns[k]!r}" for k in unnamed if k not in empty]
-    if empty:
-        notes.append(f"left out: {len(empty)} column{'s' * (len(empty) > 1)} without a name and without a value")
-    return frame.drop(columns=frame.columns[empty]), notes
 
 
 def _check_names(names: Sequence[str], source: Source) -> None:
@@ -320,24 +288,9 @@ def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
     ValueError: no column 'chrun' (the label column); did you mean 'churn'?
     """
     known = list(frame.columns)
+    lower = {str(column).lower(): column for column in known}
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.6)
-            near += [other for other in known if other.lower() == name.lower() and other not in near]
-            shown = ", ".join(map(repr, near or known[:20])) + (", ..." if not near and len(known) > 20 else "")
-            hint = f"did you mean {shown}?" if near else f"the columns are {shown}"
+            near = [repr(lower[close]) for close in get_close_matches(name.lower(), lower)]
+            hint = f"did you mean {', '.join(near)}?" if near else f"the columns are {', '.join(map(repr, known[:20]))}"
             raise ValueError(f"no column {name!r} ({what}); {hint}")
-
-
-__all__ = [
-    "TO_BE_FOUND",
-    "Piece",
-    "Read",
-    "ReadOptions",
-    "Source",
-    "check_columns",
-    "labeled_table",
-    "open_source",
-    "read",
-    "read_pieces",
-]
