@@ -113,16 +113,7 @@ def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
 
 
 def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
-    """Add a legend to the right of a figure, with one line per pair of a text and a style.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure(layout="constrained")
-    >>> add_legend(figure, loss_styles(["hinge"]).items())
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
-    ['hinge']
-    """
+    """Add a legend to the right of a figure, with one line per pair of a text and a style."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=text, **style) for text, style in entries]
@@ -130,16 +121,7 @@ def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
 
 
 def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
-    """Write each figure into a directory as PNG and as PDF, named by its key, and return the paths.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from matplotlib.figure import Figure
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in save_all(Path(folder), {"losses": Figure()})]
-    ['losses.png', 'losses.pdf']
-    """
+    """Write each figure into a directory as PNG and as PDF, named by its key, and return the paths."""
     paths = []
     for name, figure in figures.items():
         for kind in ("png", "pdf"):

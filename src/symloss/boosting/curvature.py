@@ -42,12 +42,6 @@ def largest_curvature(loss: Loss) -> float:
     At a corner, this rise is the size of the corner. For a loss that is a line both are 0, and c is its slope, so that
     a leaf with one class takes a step of 1. Margins are tried on a grid, and there is a warning if the loss bends most
     at the end of the grid.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> round(largest_curvature(sl.Logistic()), 6), round(largest_curvature(sl.Hinge()), 6)
-    (0.25, 1.0)
     """
     centers = torch.tensor([0.0, *loss.breakpoints], dtype=torch.float64)
     around = torch.linspace(-_REACH, _REACH, _POINTS + 1, dtype=torch.float64)
@@ -76,12 +70,6 @@ def relative_curvature(loss: Loss) -> float | None:
 
     A leaf then moves its scores by at most 0.7 / rate, or 0.35 / rate under the AUC risk. For steps up to 1 / rate, (1)
     holds with slack 0.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> round(relative_curvature(sl.Exponential()), 4), relative_curvature(sl.Sigmoid())
-    (1.4366, None)
     """
     return _STEP_OF_ONE * loss.structure.rate if isinstance(loss.structure, ExponentialDecay) else None
 
@@ -91,11 +79,5 @@ def score_limit(loss: Loss) -> float:
 
     For larger scores their slope, and h with it, would overflow or vanish. A score beyond the limit gets the gradient
     and the curvature at the limit.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> score_limit(sl.Exponential()), score_limit(sl.Sigmoid())
-    (30.0, inf)
     """
     return _EXPONENT / loss.structure.rate if isinstance(loss.structure, ExponentialDecay) else math.inf

@@ -94,11 +94,8 @@ def xgboost_metric(metric: str = "auc", threshold: float = 0.0) -> XGBoostMetric
 
     Parameters
     ----------
-    metric : {"auc", "balanced_accuracy"}
-        Ties count as one half in both. The balanced accuracy is reported as ``balanced_error``, which is 1 minus it.
-    threshold : float
-        The threshold of the balanced accuracy: 0 for the raw scores of ``xgboost_objective``, 0.5 for probabilities,
-        which the built-in binary objective gives to a metric.
+    metric, threshold
+        As in ``lightgbm_metric``. The balanced accuracy is reported as ``balanced_error``, which is 1 minus it.
 
     Examples
     --------

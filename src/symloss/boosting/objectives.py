@@ -16,7 +16,6 @@ from symloss.functional import RISKS
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import gradients_of_pairs
 
-_BLOCK = 1 << 15  # points per thread at a time, so that temporaries stay in the cache
 Array = NDArray[np.float32]
 
 
@@ -102,12 +101,8 @@ def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameter
 
     Parameters
     ----------
-    loss : str, Loss or callable
-        The margin loss l; use a symmetric one on noisy labels.
-    risk : {"auc", "ber"}
-        The mean of l over all pairs, or the balanced-error risk.
-    **parameters
-        The parameters of a loss given by name.
+    loss, risk, parameters
+        As in ``lightgbm_objective``.
 
     Returns
     -------
@@ -124,13 +119,7 @@ def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameter
 
 
 def arguments(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Return scores, labels and weights or None, from either library's native or scikit-learn call.
-
-    Examples
-    --------
-    >>> arguments([1, 0], [0.3, -0.2], None)
-    ([0.3, -0.2], [1, 0], None)
-    """
+    """Return scores, labels and weights or None, from either library's native or scikit-learn call."""
     if not hasattr(second, "get_label"):
         return second, first, weight
     weight = second.get_weight()
@@ -154,66 +143,37 @@ class _Problem(NamedTuple):
     def of(cls, scores: Any, target: Any, weight: Any, limit: float) -> _Problem:
         """Return a checked problem, with scores kept within ±limit and each point's share."""
         scores = as_real(scores, "scores").float()
-        positive = _positive(target)
+        positive = is_positive(target)
         if scores.ndim != 1 or positive.shape != scores.shape:
             raise ValueError(
                 f"scores and labels must both have shape (n,), got {tuple(scores.shape)} and {tuple(positive.shape)}"
             )
-        if not bool(scores.sum().isfinite() or scores.isfinite().all()):  # a sum is fast, and may overflow
+        if not scores.isfinite().all():
             row = int((~scores.isfinite()).nonzero()[0])
             raise ValueError(f"scores must be finite in float32, got {scores[row].item()} in row {row}")
-        if weight is None:
-            of_pos = float(np.count_nonzero(positive.numpy()))
-            of_neg = len(scores) - of_pos
-        else:
-            weight = check_weight(weight, scores)
-            of_pos, of_neg = float(weight[positive].sum()), float(weight[~positive].sum())
+        weight = None if weight is None else check_weight(weight, scores)
+        weights = torch.ones(len(scores)) if weight is None else weight
+        of_pos, of_neg = (float(weights[side].sum(dtype=torch.float64)) for side in (positive, ~positive))
         if not (of_pos > 0 and of_neg > 0):
             missing = "positive" if not of_pos > 0 else "negative"
             raise ValueError(f"a risk needs points of both classes, got no {missing} one (of weight above 0)")
         total = of_pos + of_neg
-        share = _either(positive, total / (2 * of_pos), total / (2 * of_neg))
+        share = torch.where(positive, total / (2 * of_pos), total / (2 * of_neg))
         if weight is not None:
-            share.mul_(weight)
+            share = (share * weight).float()
         return cls(scores.clamp(-limit, limit), positive, weight, share, total)
 
 
-def _positive(target: Any) -> Tensor:
-    """Return which labels are positive; both libraries hand over arrays of {0, 1}, which NumPy compares faster."""
-    if isinstance(target, np.ndarray) and target.ndim == 1 and target.dtype.kind in "biuf":
-        one = target == 1
-        if np.all(one | (target == 0)):
-            return torch.from_numpy(one)
-    return is_positive(target)
-
-
-def _either(positive: Tensor, first: float, second: float) -> Tensor:
-    """Return the first number for positives and the second for negatives, exactly: faster than torch.where."""
-    chosen = _zero_or_one(positive)
-    return chosen.mul(first).add_(1 - chosen, alpha=second)
-
-
-def _zero_or_one(positive: Tensor) -> Tensor:
-    return positive.view(torch.uint8).float()  # uint8 to float is vectorized, bool to float is not
-
-
 def _ber_gradient(problem: _Problem, loss: Loss) -> Tensor:
-    gradient = torch.empty_like(problem.scores)
-    step = _BLOCK * torch.get_num_threads()
-    for start in range(0, len(gradient), step):
-        rows = slice(start, start + step)
-        sign = _zero_or_one(problem.positive[rows]).mul_(2).sub_(1)
-        torch.mul(loss.slope(problem.scores[rows] * sign), sign.mul_(problem.share[rows]), out=gradient[rows])
-    return gradient
+    sign = torch.where(problem.positive, 1.0, -1.0)
+    return loss.slope(problem.scores * sign) * sign * problem.share
 
 
 def _auc_gradient(problem: _Problem, loss: Loss) -> Tensor:
-    positive = problem.positive.numpy()
-    rows = [torch.from_numpy(np.flatnonzero(side)) for side in (positive, ~positive)]  # faster than torch's nonzero
-    pos, neg = (problem.scores[side] for side in rows)
-    weights = (None, None) if problem.weight is None else (problem.weight[rows[0]], problem.weight[rows[1]])
-    by_score = gradients_of_pairs(pos, neg, loss, *weights)
+    sides = problem.positive, ~problem.positive
+    pos, neg = (problem.scores[side] for side in sides)
+    weights = (None, None) if problem.weight is None else (problem.weight[sides[0]], problem.weight[sides[1]])
     gradient = torch.empty_like(problem.scores)
-    for side, part in zip(rows, by_score, strict=True):
-        gradient[side] = part.mul(0.5 * problem.total).float()
+    for side, part in zip(sides, gradients_of_pairs(pos, neg, loss, *weights), strict=True):
+        gradient[side] = (part * 0.5 * problem.total).float()
     return gradient

@@ -13,11 +13,6 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     """Return ``height`` for z below ``where``, 0 above it, half of ``height`` at it, and NaN if z is NaN.
 
     With height 1, this is minus the slope of ``max(0, where - z)``.
-
-    Examples
-    --------
-    >>> step_down(torch.tensor([0.0, 1.0, 2.0]), 1.0)
-    tensor([1.0000, 0.5000, 0.0000])
     """
     below = float(where) - z
     # sign() turns NaN into 0, and adding 0 * NaN restores it. heaviside() also loses NaN, and is twenty times slower.

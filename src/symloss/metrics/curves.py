@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
+from symloss.metrics.intervals import binomial_at_once
 from symloss.metrics.samples import Sample, two_samples
 
 Array = NDArray[np.float64]
@@ -129,14 +132,98 @@ def clean_roc(scores: Any, y: Any, pi: float, pi_prime: float, *, weight: Any = 
     return curve_of(*given_rates(*two_samples(scores, y, weight)), pi, pi_prime)
 
 
-def given_rates(pos: Sample, neg: Sample) -> tuple[Array, Array, Array]:
-    """Return the shares of the positives and of the negatives at or above each threshold, and the thresholds.
+def clean_roc_band(
+    scores: Any, y: Any, pi: float, pi_prime: float, *, level: float = 0.95, weight: Any = None
+) -> tuple[CleanROC, CleanROC]:
+    """Return the worst and the best ROC curve on clean labels that agree with labels drawn at (pi, pi').
+
+    Parameters
+    ----------
+    scores, y, pi, pi_prime, weight
+        As in ``clean_rates``.
+    level : float
+        How often the curve on clean labels is to lie between the two as a whole, at every threshold.
+
+    Returns
+    -------
+    worst, best : CleanROC
+        Both have the thresholds of ``clean_roc``. Each method of the one returns the lower end of an interval, and that
+        of the other the upper end (for costs, it is the other way round): of precision and recall, accuracy, F1 or
+        cost at every threshold, or of the partial AUC. All these intervals hold at once, so they also do at a threshold
+        that was chosen on the same points.
+
+    Notes
+    -----
+    The shares of points labeled positive and negative above all thresholds have exact binomial limits at a level at
+    which all of them hold together, with the probability ``level``. In the worst case, the true share of positives is
+    at its lower limit and that of negatives at its upper limit. The clean rates follow as in ``clean_rates``. At one
+    threshold that you know beforehand, and for the partial AUC, the intervals of ``clean_rates`` and
+    ``estimate_clean_partial_auc`` are narrower.
 
     Examples
     --------
-    >>> given_rates(*two_samples([1, 2, 3], [0, 1, 1], None))
-    (array([0. , 0.5, 1. , 1. ]), array([0., 0., 0., 1.]), array([inf,  3.,  2.,  1.]))
+    >>> from symloss.metrics import clean_roc
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([1, -1], 5000)
+    >>> clean = np.where(rng.random(10000) < np.where(y == 1, 0.8, 0.3), 1, -1)
+    >>> scores = clean + rng.normal(size=10000)
+    >>> worst, best = clean_roc_band(scores, y, pi=0.8, pi_prime=0.3)
+    >>> at = clean_roc(scores, y, pi=0.8, pi_prime=0.3).cost(prior=0.3).argmin()
+    >>> print(f"the best threshold costs {best.cost(prior=0.3)[at]:.2f} to {worst.cost(prior=0.3)[at]:.2f}")
+    the best threshold costs 0.10 to 0.20
     """
+    check_contamination(pi, pi_prime)
+    check_fraction("level", level)
+    pos, neg = two_samples(scores, y, weight)
+    above, false, thresholds = given_rates(pos, neg)
+    sizes = pos.size, neg.size
+    warn_if_impossible(above, false, sizes, pi, pi_prime)
+    (most_fpr, least_tpr), (least_fpr, most_tpr) = _limits(above, false, sizes, pi, pi_prime, level)
+    curve = curve_of(above, false, thresholds, pi, pi_prime)
+    # True rates never fall, so a limit of one also holds for those that must be at least, or at most, as large.
+    worst = CleanROC(
+        np.clip(np.maximum(_least_of_later(most_fpr), curve.fpr), 0.0, 1.0),
+        np.clip(np.minimum(np.maximum.accumulate(least_tpr), curve.tpr), 0.0, 1.0),
+        thresholds,
+        most_fpr,
+        least_tpr,
+    )
+    best = CleanROC(
+        np.clip(np.minimum(np.maximum.accumulate(least_fpr), curve.fpr), 0.0, 1.0),
+        np.clip(np.maximum(_least_of_later(most_tpr), curve.tpr), 0.0, 1.0),
+        thresholds,
+        least_fpr,
+        most_tpr,
+    )
+    return worst, best
+
+
+def warn_if_impossible(above: Array, false: Array, sizes: tuple[float, float], pi: float, pi_prime: float) -> None:
+    """Warn if rates inside [0, 1] on clean labels agree with those on labels at (pi, pi') once in a thousand times."""
+    (most_fpr, least_tpr), (least_fpr, most_tpr) = _limits(above, false, sizes, pi, pi_prime, 0.999)
+    if max(least_tpr.max(), least_fpr.max()) > 1 or min(most_tpr.min(), most_fpr.min()) < 0:
+        warnings.warn(
+            f"labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: at some threshold, the rates on clean labels "
+            f"would lie outside [0, 1]; pi must be larger or pi' smaller",
+            stacklevel=3,
+        )
+
+
+def _limits(
+    above: Array, false: Array, sizes: tuple[float, float], pi: float, pi_prime: float, level: float
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the false and true positive rates in the worst and in the best case."""
+    of_each = math.sqrt(level)  # the two classes are independent
+    of_pos, of_neg = (binomial_at_once(shares, n, of_each) for shares, n in zip((above, false), sizes, strict=True))
+    return solved(of_pos[0], of_neg[1], pi, pi_prime), solved(of_pos[1], of_neg[0], pi, pi_prime)
+
+
+def _least_of_later(rates: Array) -> Array:
+    return np.asarray(np.minimum.accumulate(rates[::-1])[::-1])
+
+
+def given_rates(pos: Sample, neg: Sample) -> tuple[Array, Array, Array]:
+    """Return the shares of the positives and of the negatives at or above each threshold, and the thresholds."""
     largest = np.finfo(np.float64).max  # only the order counts: infinite scores tie with the largest number
     scores, places = np.unique(
         np.clip(np.concatenate([pos.scores, neg.scores]), -largest, largest), return_inverse=True
@@ -150,13 +237,7 @@ def given_rates(pos: Sample, neg: Sample) -> tuple[Array, Array, Array]:
 
 
 def curve_of(above: Array, false: Array, thresholds: Array, pi: float, pi_prime: float) -> CleanROC:
-    """Return the curve on clean labels that belongs to rates on labels at (pi, pi').
-
-    Examples
-    --------
-    >>> curve_of(*given_rates(*two_samples([1, 2, 3], [0, 1, 1], None)), pi=1, pi_prime=0).tpr
-    array([0. , 0.5, 1. , 1. ])
-    """
+    """Return the curve on clean labels that belongs to rates on labels at (pi, pi')."""
     from sklearn.isotonic import isotonic_regression
 
     raw_fpr, raw_tpr = solved(above, false, pi, pi_prime)
@@ -165,36 +246,20 @@ def curve_of(above: Array, false: Array, thresholds: Array, pi: float, pi_prime:
 
 
 def solved(above: Array, false: Array, pi: float, pi_prime: float) -> tuple[Array, Array]:
-    """Return the false and true positive rates on clean labels that belong to rates on labels at (pi, pi').
-
-    Examples
-    --------
-    >>> [rate.round(6) for rate in solved(np.array([0.64]), np.array([0.34]), pi=0.8, pi_prime=0.3)]
-    [array([0.16]), array([0.76])]
-    """
+    """Return the false and true positive rates on clean labels that belong to rates on labels at (pi, pi')."""
     fpr = (pi * false - pi_prime * above) / (pi - pi_prime)
     tpr = ((1 - pi_prime) * above - (1 - pi) * false) / (pi - pi_prime)
     return fpr, tpr
 
 
 def check_max_fpr(max_fpr: float) -> None:
-    """Raise a ValueError if the largest false positive rate of a partial AUC is not above 0 and at most 1.
-
-    Examples
-    --------
-    >>> check_max_fpr(0.2)
-    """
+    """Raise a ValueError if the largest false positive rate of a partial AUC is not above 0 and at most 1."""
     if not 0 < max_fpr <= 1:
         raise ValueError(f"max_fpr must be above 0 and at most 1, got {max_fpr!r}")
 
 
 def check_costs(cost_false_positive: float, cost_false_negative: float) -> None:
-    """Raise a ValueError if a cost is negative or not finite.
-
-    Examples
-    --------
-    >>> check_costs(1.0, 5.0)
-    """
+    """Raise a ValueError if a cost is negative or not finite."""
     for name, cost in (("positive", cost_false_positive), ("negative", cost_false_negative)):
         if not 0 <= cost < np.inf:
             raise ValueError(f"cost_false_{name} must be a finite number of at least 0, got {cost!r}")

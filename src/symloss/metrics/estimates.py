@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.checking import check_fraction, check_probability
+from symloss.checking import check_fraction, check_probability, is_larger
 from symloss.corruption import check_contamination
+from symloss.metrics import scores as on_labels
 from symloss.metrics.intervals import binomial, expit, hanley_mcneil, of_sum, student
 from symloss.metrics.samples import Sample, two_samples
 from symloss.metrics.scores import class_accuracies, share_below
@@ -104,13 +105,7 @@ def estimate_clean_auc(
 
 
 def clean_auc_of(pos: Sample, neg: Sample, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
-    """Return what ``estimate_clean_auc`` does, for two samples that are checked.
-
-    Examples
-    --------
-    >>> print(clean_auc_of(*two_samples([1, 2, 3, 4], [0, 1, 0, 1], None), pi=1, pi_prime=0))
-    0.750 (95% interval 0.001 to 1.000)
-    """
+    """Return what ``estimate_clean_auc`` does, for two samples that are checked."""
     above = share_below(pos.scores, neg.scores, neg.weight)
     below = 1 - share_below(neg.scores, pos.scores, pos.weight)
     value = float(np.average(above, weights=pos.weight))
@@ -149,29 +144,73 @@ def estimate_clean_balanced_accuracy(
 
 
 def clean_balanced_accuracy_of(pos: Sample, neg: Sample, pi: float, pi_prime: float, level: float = 0.95) -> Estimate:
-    """Return what ``estimate_clean_balanced_accuracy`` does, for two samples that are checked.
-
-    Examples
-    --------
-    >>> print(clean_balanced_accuracy_of(*two_samples([-1, 2, -3, 4], [0, 1, 0, 1], None), pi=1, pi_prime=0))
-    1.000 (95% interval 0.405 to 1.000)
-    """
+    """Return what ``estimate_clean_balanced_accuracy`` does, for two samples that are checked."""
     accuracies = class_accuracies(pos, neg, 0.0)
     intervals = [binomial(share, sample.size, level) for share, sample in zip(accuracies, (pos, neg), strict=True)]
     low, high = of_sum([0.5, 0.5], accuracies, intervals)
     return _clean_estimate(sum(accuracies) / 2, low, high, pi, pi_prime, level)
 
 
-def auc_interval(
-    value: float, variances: tuple[float, float], sizes: tuple[float, float], level: float
-) -> tuple[float, float]:
-    """Return DeLong's interval of an AUC on the logit scale, joined with the score interval of Hanley and McNeil.
+def clean_auc_score(y_true: Any, y_score: Any, *, pi: float, pi_prime: float, sample_weight: Any = None) -> float:
+    """Return the AUC on clean labels, for ``make_scorer``; by chance it may be outside [0, 1].
+
+    Parameters
+    ----------
+    y_true : n corrupted labels
+        Any two values, of which the larger one is positive.
+    y_score : n scores
+        Larger for points that are more likely positive.
+    pi, pi_prime : float
+        The share of clean positives among the points labeled positive, and among those labeled negative.
+    sample_weight : n weights, optional
+        Weight k counts as k repetitions.
 
     Examples
     --------
-    >>> [round(end, 2) for end in auc_interval(0.9, (0.001, 0.001), (50, 50), level=0.95)]
-    [0.77, 0.96]
+    >>> clean_auc_score(["no", "yes", "no", "yes"], [0.1, 0.4, 0.2, 0.8], pi=1, pi_prime=0)
+    1.0
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(clean_auc_score, response_method="decision_function", pi=0.8, pi_prime=0.3)
     """
+    check_contamination(pi, pi_prime)
+    return clean_auc(on_labels.auc(y_score, y_true, sample_weight), pi, pi_prime)
+
+
+def clean_balanced_accuracy_score(
+    y_true: Any, y_pred: Any, *, pi: float, pi_prime: float, sample_weight: Any = None
+) -> float:
+    """Return the balanced accuracy of predicted labels on clean labels, for ``make_scorer``; it may be outside [0, 1].
+
+    Parameters
+    ----------
+    y_true : n corrupted labels
+        Any two values, of which the larger one is positive.
+    y_pred : n predicted labels
+        The same two values, or one of them.
+    pi, pi_prime, sample_weight
+        As in ``clean_auc_score``.
+
+    Examples
+    --------
+    >>> clean_balanced_accuracy_score(["no", "yes", "no", "yes"], ["no", "yes", "yes", "yes"], pi=1, pi_prime=0)
+    0.75
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(clean_balanced_accuracy_score, pi=0.8, pi_prime=0.3)
+    """
+    check_contamination(pi, pi_prime)
+    is_larger(y_true)
+    labels, predicted = np.unique(np.asarray(y_true)), np.asarray(y_pred)
+    unknown = np.setdiff1d(predicted, labels)
+    if len(unknown):
+        raise ValueError(f"y_pred must hold the labels of y_true, {labels.tolist()}, got {unknown[:5].tolist()}")
+    scores = np.where(predicted == labels[-1], 1.0, -1.0)
+    return clean_balanced_accuracy(on_labels.balanced_accuracy(scores, y_true, sample_weight), pi, pi_prime)
+
+
+def auc_interval(
+    value: float, variances: tuple[float, float], sizes: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return DeLong's interval of an AUC on the logit scale, joined with the score interval of Hanley and McNeil."""
     intervals = [hanley_mcneil(value, *sizes, level)]
     if 0 < value < 1 and sum(variances) > 0 and min(sizes) > 1:
         freedom = sum(variances) ** 2 / sum(v**2 / (size - 1) for v, size in zip(variances, sizes, strict=True))
@@ -182,13 +221,7 @@ def auc_interval(
 
 
 def variance_of_mean(values: Array, sample: Sample) -> float:
-    """Return the variance of a weighted mean of values, one for each point of a sample.
-
-    Examples
-    --------
-    >>> variance_of_mean(np.array([1.0, 3.0]), Sample(np.zeros(2), np.ones(2), 2.0))
-    1.0
-    """
+    """Return the variance of a weighted mean of values, one for each point of a sample."""
     if sample.size <= 1:
         return math.nan
     mean = np.average(values, weights=sample.weight)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
-from symloss.metrics.bands import warn_if_impossible
-from symloss.metrics.curves import CleanROC, check_max_fpr, curve_of, given_rates
+from symloss.metrics.curves import CleanROC, check_max_fpr, curve_of, given_rates, warn_if_impossible
 from symloss.metrics.estimates import Estimate, auc_interval, variance_of_mean
 from symloss.metrics.samples import two_samples
 

@@ -14,14 +14,7 @@ Array = NDArray[np.float64]
 
 
 class Sample(NamedTuple):
-    """The scores of the points of one class, their weights, and how many independent points they are worth.
-
-    Examples
-    --------
-    >>> pos, neg = two_samples([0.5, 2.0, 1.0], ["no", "yes", "yes"], None)
-    >>> pos.scores, pos.size
-    (array([2., 1.]), 2.0)
-    """
+    """The scores of the points of one class, their weights, and how many independent points they are worth."""
 
     scores: Array
     weight: Array
@@ -34,11 +27,6 @@ def two_samples(scores: Any, target: Any, weight: Any, repetitions: bool = False
     The size of a weighted sample is Kish's effective size, (sum of weights)^2 / sum of squared weights: the mean of so
     many points of equal weight has the same variance. With ``repetitions``, weights that are all whole numbers count
     how often a point was drawn, and the size is their sum.
-
-    Examples
-    --------
-    >>> [round(sample.size, 3) for sample in two_samples([0, 1, 2], [0, 1, 1], [1.0, 1.0, 3.0])]
-    [1.6, 1.0]
     """
     positive = is_larger(target)
     values = vector("scores", scores)
@@ -69,13 +57,7 @@ def _effective_size(weight: Array) -> float:
 
 
 def vector(name: str, values: Any) -> Array:
-    """Return n numbers in float64; raise a ValueError if they are not numbers, or not of shape (n,).
-
-    Examples
-    --------
-    >>> vector("scores", torch.tensor([1, 2]))
-    array([1., 2.])
-    """
+    """Return n numbers in float64; raise a ValueError if they are not numbers, or not of shape (n,)."""
     if isinstance(values, torch.Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     try:

@@ -1,17 +1,22 @@
-"""AUC and balanced accuracy on the labels at hand."""
+"""AUC and balanced accuracy on the labels at hand: of one problem, of several, of scores that arrive in batches."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from symloss.checking import as_real, as_tensor, is_larger
+from symloss.functional import auc_risk
 from symloss.losses import ZeroOne
 from symloss.metrics.samples import Sample, two_samples
-from symloss.metrics.streaming import auc_of_problems
 from symloss.pairwise import risk_of_pairs
+
+if TYPE_CHECKING:
+    from symloss.risks.distributed import GroupLike
 
 Array = NDArray[np.float64]
 
@@ -39,7 +44,7 @@ def auc(scores: Any, target: Any, weight: Any = None) -> Any:
     0.875
     """
     if np.ndim(scores) > 1:
-        return auc_of_problems(scores, target, weight)
+        return _auc(as_real(scores, "scores"), is_larger(target), weight)
     pos, neg = two_samples(scores, target, weight)
     # Only the order counts: infinite scores become the largest number, and tie with each other.
     largest = np.finfo(np.float64).max / 4  # so that their differences are finite
@@ -70,13 +75,7 @@ def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: f
 
 
 def share_below(scores: Array, others: Array, weight: Array) -> Array:
-    """Return, for each score, the weighted share of the others below it, ties counted as one half.
-
-    Examples
-    --------
-    >>> share_below(np.array([1.0, 3.0]), np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
-    array([0.375, 1.   ])
-    """
+    """Return, for each score, the weighted share of the others below it, ties counted as one half."""
     order = np.argsort(others, kind="stable")
     ordered = others[order]
     cumulated = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -86,16 +85,74 @@ def share_below(scores: Array, others: Array, weight: Array) -> Array:
 
 
 def class_accuracies(pos: Sample, neg: Sample, threshold: float) -> tuple[float, float]:
-    """Return the share of the positives above a threshold and of the negatives below it; at it, a point is a half.
-
-    Examples
-    --------
-    >>> class_accuracies(*two_samples([1, 2, 0, 3], [1, 1, 0, 0], None), threshold=1)
-    (0.75, 0.5)
-    """
+    """Return the share of the positives above a threshold and of the negatives below it; at it, a point is a half."""
 
     def accuracy(sample: Sample, sign: int) -> float:
         above = 0.5 * (sample.scores > threshold) + 0.5 * (sample.scores >= threshold)
         return float(np.average(above if sign > 0 else 1 - above, weights=sample.weight))
 
     return accuracy(pos, 1), accuracy(neg, -1)
+
+
+class AUC:
+    """The AUC of all scores so far, for a validation loop: exact, and not a mean over batches.
+
+    Parameters
+    ----------
+    num_labels, ignore_index, average, process_group
+        As in ``AUCLoss``: (N, L) scores, missing labels, the mean over columns or each column, scores of all ranks.
+
+    Examples
+    --------
+    >>> metric = AUC()
+    >>> metric.update([0.1, 0.4], [0, 0])
+    >>> metric.update([0.4, 0.8], [1, 1])
+    >>> metric.compute()
+    0.875
+    """
+
+    def __init__(
+        self,
+        *,
+        num_labels: int | None = None,
+        ignore_index: float | None = None,
+        average: str = "macro",
+        process_group: GroupLike | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "num_labels": num_labels,
+            "ignore_index": ignore_index,
+            "average": average,
+            "process_group": process_group,
+        }
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all scores."""
+        self._batches: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def update(self, scores: Any, target: Any, weight: Any = None) -> None:
+        """Add a batch of scores (n,), (n, 1) or (n, L), with labels and weights as for ``AUCLoss``."""
+        scores = as_real(scores, "scores").detach()
+        weight = torch.ones(len(scores)) if weight is None else as_real(weight, "weight")
+        if scores.ndim > 1 and weight.ndim == 1:
+            weight = weight[:, None].expand(scores.shape)
+        self._batches.append((scores, as_tensor(target, "target"), weight.to(scores.device)))
+
+    def compute(self) -> Any:
+        """Return the AUC, or an array with that of each column for ``average="none"``; NaN where a class is missing."""
+        if not self._batches:
+            raise ValueError("compute needs scores: call update first")
+        scores, target, weight = (torch.cat(parts) for parts in zip(*self._batches, strict=True))
+        found = _auc(scores, target, weight, **self._options)
+        return found if found.ndim else float(found)
+
+
+def _auc(scores: Tensor, target: Any, weight: Any, **options: Any) -> NDArray[np.float64]:
+    # Only the order counts: infinite scores become the largest number, and tie with each other.
+    largest = torch.finfo(torch.float64).max
+    scores = scores.detach().double().clamp(-largest, largest)
+    found: NDArray[np.float64] = (
+        (1 - auc_risk(scores, target, "zero_one", weight, empty="nan", **options)).cpu().numpy()
+    )
+    return found

@@ -155,15 +155,7 @@ def report_html(runs: Sequence[Run]) -> str:
 
 
 def findings(cells: Iterable[Cell]) -> list[Finding]:
-    """Return what was found on the paper's claim at each noise, from the lowest to the highest.
-
-    Examples
-    --------
-    >>> row = [Cell("uci", "own", "auc", 0.8, 0.3, loss, score, 0.1, 2, True, score - 1, 0.1, True)
-    ...        for loss, score in (("sigmoid", 90.0), ("hinge", 85.0))]
-    >>> findings(row)
-    [Finding(noise='20% and 30% wrong', rows=1, ours=1, paper=1, lead=5.0)]
-    """
+    """Return what was found on the paper's claim at each noise, from the lowest to the highest."""
     rows: dict[tuple[float, float], dict[tuple[str, str], list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in cells:
         if cell.paper_mean is not None:
@@ -179,13 +171,7 @@ def findings(cells: Iterable[Cell]) -> list[Finding]:
 
 
 def noise_words(pi: float, pi_prime: float) -> str:
-    """Return a noise rate as the shares of wrong labels among those labeled positive and among those labeled negative.
-
-    Examples
-    --------
-    >>> noise_words(1, 0), noise_words(0.65, 0.45)
-    ('clean labels', '35% and 45% wrong')
-    """
+    """Return a noise rate as the shares of wrong labels among those labeled positive and among those negative."""
     return "clean labels" if (pi, pi_prime) == (1, 0) else f"{100 * (1 - pi):.3g}% and {100 * pi_prime:.3g}% wrong"
 
 

@@ -8,7 +8,14 @@ from symloss.theory.conditional import (
     minimizer,
     psi_transform,
 )
-from symloss.theory.counterexample import CounterexampleLoss, PairRow, Proposition10, proposition_10
+from symloss.theory.counterexamples import (
+    CounterexampleLoss,
+    PairRow,
+    Proposition10,
+    ThreePoints,
+    proposition_10,
+    three_points,
+)
 from symloss.theory.decomposition import (
     Decomposition,
     auc_corollary,
@@ -17,7 +24,6 @@ from symloss.theory.decomposition import (
     ber_decomposition,
 )
 from symloss.theory.report import Report, Verdict
-from symloss.theory.three_points import ThreePoints, three_points
 
 __all__ = [
     "CounterexampleLoss",

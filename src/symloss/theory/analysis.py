@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from symloss.losses import Loss, LossLike, Properties, get_loss
 from symloss.theory.conditional import Array, all_infima, minimizers, probes, psi_transform, sided_infima
-from symloss.theory.implications import reconciled
+from symloss.theory.counterexamples import pairwise_risk, three_points
 from symloss.theory.report import Report, Verdict
-from symloss.theory.shape import ROUNDING, TOLERANCE, Shape
-from symloss.theory.three_points import pairwise_risk, three_points
-from symloss.theory.witness import plain, shortest
+from symloss.theory.shape import ROUNDING, TOLERANCE, Shape, plain, shortest
 
 # Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
 _ETAS: Array = np.unique(np.concatenate([np.arange(0.005, 1, 0.005).round(3), [0.499, 0.49995, 0.50005, 0.501]]))
@@ -54,13 +52,7 @@ def analyze(loss: LossLike) -> Report:
 
 
 def symmetry(loss: Loss) -> tuple[float | None, Verdict]:
-    """Return K if l(z) + l(-z) = K for all z, else None; and the verdict on which this is based.
-
-    Examples
-    --------
-    >>> symmetry(get_loss("unhinged"))[0], symmetry(get_loss("hinge"))[0]
-    (2.0, None)
-    """
+    """Return K if l(z) + l(-z) = K for all z, else None; and the verdict on which this is based."""
     shape = Shape(loss, probes(loss))
     return (2 * shape.at_zero if shape.symmetric else None), shape.symmetric
 
@@ -83,7 +75,7 @@ class _Analysis(Shape):
                 link=None,
                 disagreements=(),
             )
-        verdicts = reconciled({name: getattr(self, name) for name in names})
+        verdicts = {name: getattr(self, name) for name in names}
         return Report(
             loss=self.loss,
             **verdicts,

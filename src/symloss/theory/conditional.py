@@ -43,13 +43,7 @@ class Infimum:
 
 
 def as_function(loss: Loss) -> Function:
-    """Return a loss as a function of float64 arrays.
-
-    Examples
-    --------
-    >>> as_function(get_loss("hinge"))(np.array([0.0, 2.0]))
-    array([1., 0.])
-    """
+    """Return a loss as a function of float64 arrays."""
 
     def function(z: Array) -> Array:
         with torch.no_grad():
@@ -65,12 +59,6 @@ def unit(function: Function) -> float:
 
     Near 0 the part l(z) - l(-z) is a multiple of a power of z. The unit is the margin from which it no longer is, or
     from which the part l(z) + l(-z) - 2 l(0) is no longer small beside it. For a step, it is the margin of the step.
-
-    Examples
-    --------
-    >>> hinge = as_function(get_loss("hinge"))
-    >>> round(unit(lambda z: hinge(z / 16)) / unit(hinge), 6)
-    16.0
     """
     z = 2.0 ** (np.arange(-4000, 4001) / 8)
     with np.errstate(all="ignore"):
@@ -97,14 +85,7 @@ def unit(function: Function) -> float:
 
 
 def probes(loss: Loss) -> Array:
-    """Return positive margins at which to examine a loss: dense near 0, up to 1e12 units, and around its breakpoints.
-
-    Examples
-    --------
-    >>> z = probes(get_loss("barrier_hinge"))
-    >>> bool(50 in z), bool(z.min() > 0)
-    (True, True)
-    """
+    """Return positive margins at which to examine a loss: dense near 0, up to 1e12 units, around its breakpoints."""
     marks = np.abs(np.array([mark for mark in loss.breakpoints if mark], dtype=np.float64))
     beside = [marks * factor for factor in (0.5, 0.999, 1 - 1e-9, 1, 1 + 1e-9, 1.001, 1.5, 2)]
     regular = np.concatenate([np.arange(1, 1001) / 100, np.geomspace(1e-6, 1e4, 401), np.geomspace(1e4, 1e12, 161)])
@@ -112,14 +93,7 @@ def probes(loss: Loss) -> Array:
 
 
 def infima(loss: Loss, etas: Array, side: int, sign: int = 1) -> tuple[Array, Array]:
-    """Return, for each eta, the infimum of sign * C(eta, a) over a > 0 or a < 0, and where it is attained.
-
-    Examples
-    --------
-    >>> values, at = infima(get_loss("hinge"), np.array([0.75, 1.0]), side=1)
-    >>> values.tolist(), at.tolist()
-    ([0.5, 0.0], [1.0, 1.0])
-    """
+    """Return, for each eta, the infimum of sign * C(eta, a) over a > 0 or a < 0, and where it is attained."""
     function, margins = as_function(loss), side * probes(loss)
     length = unit(function)
 
@@ -223,13 +197,7 @@ def _only_approached(values: Array, margins: Array, limit: Array) -> NDArray[np.
 
 
 def limit(loss: Loss, side: int) -> float:
-    """Return the limit of l at infinity or, for ``side`` -1, at -infinity; NaN if it cannot be read off or is infinite.
-
-    Examples
-    --------
-    >>> limit(get_loss("sigmoid"), 1), limit(get_loss("sigmoid"), -1), limit(get_loss("hinge"), -1)
-    (0.0, 1.0, nan)
-    """
+    """Return the limit of l at infinity or, for ``side`` -1, -infinity; NaN if it is infinite or cannot be told."""
     function = as_function(loss)
     length = unit(function)
     tail, near = function(side * length * _FAR)[None], function(length * np.linspace(-10, 10, 201))
@@ -272,28 +240,14 @@ def conditional_infima(loss: LossLike, eta: float) -> tuple[Infimum, Infimum]:
 
 
 def all_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
-    """Return H and its minimizers, then H⁻ and its minimizers, for many values of eta at once.
-
-    Examples
-    --------
-    >>> best, at, wrong, _ = all_infima(get_loss("ramp"), np.array([0.25, 0.75]))
-    >>> best.tolist(), at.tolist(), wrong.tolist()
-    ([0.25, 0.25], [-1.0, 1.0], [0.5, 0.5])
-    """
+    """Return H and its minimizers, then H⁻ and its minimizers, for many values of eta at once."""
     right, right_at, wrong, wrong_at = sided_infima(loss, etas)
     lower = ~(right >= wrong)  # keeps NaN
     return np.where(lower, right, wrong), np.where(lower, right_at, wrong_at), wrong, wrong_at
 
 
 def sided_infima(loss: Loss, etas: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the infima over scores of the right sign and their places, then those over 0 and scores of the wrong sign.
-
-    Examples
-    --------
-    >>> right, at, wrong, _ = sided_infima(get_loss("ramp"), np.array([0.75]))
-    >>> right.tolist(), at.tolist(), wrong.tolist()
-    ([0.25], [1.0], [0.5])
-    """
+    """Return the infima over scores of the right sign and where they are, then those over 0 and the wrong sign."""
     function = as_function(loss)
     at_zero = 0.5 * function(np.zeros(1))[0] + 0.5 * function(-np.zeros(1))[0]
     positive, negative = infima(loss, etas, 1), infima(loss, etas, -1)
@@ -316,13 +270,7 @@ def minimizer(loss: LossLike, eta: float) -> float:
 
 
 def minimizers(loss: Loss, etas: Array) -> Array:
-    """Return f* at many values of eta; it is 0 at eta = 1/2.
-
-    Examples
-    --------
-    >>> minimizers(get_loss("hinge"), np.array([0.2, 0.5, 0.9])).tolist()
-    [-1.0, 0.0, 1.0]
-    """
+    """Return f* at many values of eta; it is 0 at eta = 1/2."""
     return np.where(etas == 0.5, 0.0, all_infima(loss, etas)[1])
 
 

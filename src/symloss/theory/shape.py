@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -12,23 +13,13 @@ from numpy.typing import NDArray
 from symloss.losses import Analytic, Loss
 from symloss.theory.conditional import Array, Infimum, as_function, infima, limit, unit
 from symloss.theory.report import Verdict
-from symloss.theory.witness import plain, shortest, told_apart
 
 TOLERANCE = 1e-9  # of the loss's range
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class Shape:
-    """What a loss's values at many margins say about its shape, each computed once.
-
-    Examples
-    --------
-    >>> from symloss.losses import get_loss
-    >>> from symloss.theory.conditional import probes
-    >>> hinge = get_loss("hinge")
-    >>> print(Shape(hinge, probes(hinge)).symmetric)
-    no: l(z) + l(-z) = 2 on [-1, 1] only (l(2) + l(-2) = 3)
-    """
+    """What a loss's values at many margins say about its shape, each computed once."""
 
     def __init__(self, loss: Loss, positive: Array) -> None:
         self.loss = loss
@@ -91,11 +82,11 @@ class Shape:
         worst = self.positive[self._broken]
         z = float(worst[np.argmin(np.abs(np.log(worst / (2 * self.symmetric_radius or 1.0))))])
         (z,) = shortest(lambda z: bool(self._asymmetric(np.array([z]))[0]), z)
-        whole, total = told_apart(constant, self.value(z) + self.value(-z), digits=6)
         radius = self.symmetric_radius
         left, right = "()" if self._asymmetric(np.array([radius]), times=16)[0] else "[]"  # open at a jump
         held = f"on {left}{-radius:g}, {radius:g}{right} only" if radius else "at z = 0 only"
-        return Verdict("no", f"l(z) + l(-z) = {whole} {held}", f"l({plain(z)}) + l({plain(-z)}) = {total}")
+        witness = f"l({plain(z)}) + l({plain(-z)}) = {self.value(z) + self.value(-z):.6g}"
+        return Verdict("no", f"l(z) + l(-z) = {constant:.6g} {held}", witness)
 
     @cached_property
     def symmetric_radius(self) -> float:
@@ -157,8 +148,8 @@ class Shape:
             return bool(above - mean > self.rounding(np.array(self.value(x)), np.array(self.value(y))))
 
         x, y = shortest(below, float(grid[i]), float(grid[j]))
-        above, mean = told_apart(*chord(x, y))
-        witness = f"l({plain(middle_of(x, y))}) = {above} > {mean}, the mean of l({plain(x)}) and l({plain(y)})"
+        above, mean = chord(x, y)
+        witness = f"l({plain(middle_of(x, y))}) = {above:.6g} > {mean:.6g}, the mean of l({plain(x)}) and l({plain(y)})"
         return Verdict("no", "a chord lies below the loss", witness)
 
     @property
@@ -183,8 +174,9 @@ class Shape:
             return x < y and bool(self.value(y) - self.value(x) > self.rounding(np.array(self.value(y))))
 
         x, y = shortest(rise, float(self.margins[i]), float(self.margins[i + 1]))
-        low, high = told_apart(self.value(x), self.value(y), digits=6)
-        return Verdict("no", "the loss rises", f"l({plain(x)}) = {low} < l({plain(y)}) = {high}")
+        return Verdict(
+            "no", "the loss rises", f"l({plain(x)}) = {self.value(x):.6g} < l({plain(y)}) = {self.value(y):.6g}"
+        )
 
     def _infimum(self, side: int, sign: int = 1) -> Infimum:
         value, at = infima(self.loss, np.ones(1), side, sign)
@@ -276,3 +268,17 @@ class Shape:
         """Return l'(z)."""
         slopes: Array = self.loss.derivative(torch.from_numpy(z)).detach().numpy()
         return slopes
+
+
+def shortest(holds: Callable[..., bool], *numbers: float, digits: int = 4) -> tuple[float, ...]:
+    """Return the numbers rounded to so few digits, at least ``digits``, that what they witness still holds."""
+    for precision in range(digits, 17):
+        rounded = tuple(float(f"{number:.{precision}g}") for number in numbers)
+        if holds(*rounded):
+            return rounded
+    return numbers
+
+
+def plain(number: float) -> str:
+    """Return a number with all its digits, and no others."""
+    return f"{number + 0.0!r}".removesuffix(".0")
