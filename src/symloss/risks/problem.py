@@ -94,7 +94,7 @@ def _quickly(scores: Tensor, labels: Tensor) -> Problem | None:
         values, numbers = labels.numpy(), scores.detach().numpy()
     except (RuntimeError, TypeError):  # under vmap, on another device, or a dtype that NumPy does not have
         return None
-    if not np.isfinite(numbers).all():
+    if not np.logical_and.reduce(np.isfinite(numbers)):  # quicker than all()
         return None
     one = values if values.dtype == np.bool_ else values == 1
     count, n = int(np.count_nonzero(one)), len(values)
