@@ -6,27 +6,25 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 # One process per core, but at most eight; each has one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
-# Tests of numbers, which the settings of test-processors could change.
-NUMERICAL = -m "not gpu and not browser and not slow" tests/estimators tests/test_paper.py tests/test_paper_images.py \
-  tests/test_audit.py tests/test_boosting.py tests/test_clean_risks.py tests/test_documentation.py tests/test_losses.py tests/test_metrics.py \
-  tests/test_models.py tests/test_pairwise.py tests/test_risks.py tests/test_sensitivity.py tests/test_theory.py \
-  tests/test_theory_random.py tests/test_weak_supervision.py src
-# NumPy's names for those AVX-512 instructions that it has code for.
-AVX512 = $(BIN)/python -c "import numpy._core._multiarray_umath as m; print(*[name for name in m.__cpu_dispatch__ if name[:6] in ('X86_V4', 'AVX512')])"
+# Tests of numbers, which test-processors runs with fewer instructions of the processor.
+NUMERICAL = -m "not gpu and not browser and not slow and not cluster" tests/test_audit.py tests/test_boosting.py tests/test_estimators.py \
+  tests/test_losses.py tests/test_metrics.py tests/test_models.py tests/test_pairwise.py tests/test_paper.py tests/test_risks.py \
+  tests/test_sensitivity.py tests/test_theory.py
 
-.PHONY: demo tables test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format bench docs dist clean help
+.PHONY: demo tables test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format lines bench docs dist clean help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   Table 1, an analysis of a loss, two trainings, and the paper's experiments on two data sets (into demo/)"
 	@echo "make test   the tests        make test-slow        tests that take longer"
-	@echo "                             make test-processors  tests of numbers, rounded as on other processors"
+	@echo "                             make test-processors  tests of numbers, rounded as on another processor"
 	@echo "                             make test-pages       tests that open pages in Chromium"
-	@echo "                             make test-clusters    tests that kill workers of Dask and Ray"
+	@echo "                             make test-clusters    tests on local clusters of Dask and Ray"
 	@echo "                             make test-latex       tests that compile tables with pdflatex"
 	@echo "                             make test-gpu         tests that need a CUDA device"
 	@echo "make lint   ruff and mypy    make format    ruff's formatter"
 	@echo "make tables tables that compare the committed results with the paper (into results/)"
+	@echo "make lines  lines of each room, now and before it was halved"
 	@echo "make bench  benchmarks       make docs      the documentation (docs/_build/html)"
 	@echo "make dist   wheel and sdist, tested in a new environment without extras and with all of them"
 	@echo "make clean  remove everything that make has created"
@@ -62,19 +60,15 @@ test: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(PYTEST) -m "slow and not gpu and not cluster and not browser"
 
-# Each of the first three lines makes PyTorch, MKL, oneDNN, NumPy or OpenBLAS compute as on another x86 processor.
+# PyTorch, MKL, NumPy and OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test
-	ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE $(PYTEST) $(NUMERICAL)
 	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NUMERICAL)
-	NPY_DISABLE_CPU_FEATURES="$$($(AVX512))" OPENBLAS_CORETYPE=Nehalem $(PYTEST) $(NUMERICAL)
-	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -q $(NUMERICAL) --ignore=tests/test_documentation.py \
-	  --ignore=tests/estimators/test_scikit_learn.py
 
 test-pages: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m browser tests/report tests/tabular
+	$(BIN)/python -m pytest -q -m browser tests/test_report.py tests/test_tables.py
 
 test-clusters: $(VENV)/.test
-	$(BIN)/python -m pytest -q -m cluster tests/machines
+	$(BIN)/python -m pytest -q -m cluster tests/test_machines.py
 
 test-latex: $(VENV)/.test
 	@command -v pdflatex > /dev/null || \
@@ -103,11 +97,13 @@ tables: $(VENV)/.core
 	done; done
 	$(BIN)/symloss compare results/uci-matched results/mnist-matched results/cifar10 --worst 30 > results/worst_cells.txt
 
+lines: $(VENV)/.core
+	$(BIN)/python benchmarks/lines.py
+
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/import_time.py
-	$(BIN)/python benchmarks/pairwise.py --out benchmarks/results
-	$(BIN)/python benchmarks/training.py --out benchmarks/results
-	$(BIN)/python benchmarks/boosting.py --out benchmarks/results
+	$(BIN)/python benchmarks/pairwise.py run
+	$(BIN)/python benchmarks/seconds.py
+	$(BIN)/python benchmarks/boosting.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -129,5 +125,5 @@ dist: $(VENV)/.core
 	rm -rf .venv-dist
 
 clean:
-	rm -rf $(VENV) .venv-dist .axe dist demo docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-dist dist demo docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -35,7 +35,6 @@ sphinx_gallery_conf = {
             "noisy_labels.py",
             "audit.py",
             "relabel.py",
-            "noise_against_auc.py",
             "corrupted_labels.py",
             "symmetric_losses.py",
             "positive_unlabeled.py",
@@ -44,7 +43,6 @@ sphinx_gallery_conf = {
             "no_probabilities.py",
             "early_stopping.py",
             "unprinted_decay.py",
-            "section_6_2.py",
             "*",
         ]
     ),

@@ -79,5 +79,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-# sphinx_gallery_thumbnail_path = "images/distributed_auc.png"

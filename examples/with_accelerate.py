@@ -68,5 +68,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-# sphinx_gallery_thumbnail_path = "images/with_accelerate.png"

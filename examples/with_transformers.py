@@ -82,5 +82,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-# sphinx_gallery_thumbnail_path = "images/with_transformers.png"

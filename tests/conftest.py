@@ -6,7 +6,6 @@ Pages are opened in a real browser that must not ask the network for anything.
 import os
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any library reads it
 
@@ -87,30 +86,3 @@ def visits(browser):
 def visit(browser):
     with visits(browser) as open_file:
         yield open_file
-
-
-@pytest.fixture(scope="module")
-def visit_once(browser):
-    """For a page that the tests of a module share."""
-    with visits(browser) as open_file:
-        yield open_file
-
-
-@pytest.fixture(scope="session")
-def axe():
-    """Check a page with axe-core, whose axe.min.js SYMLOSS_AXE names; return what is serious, or every fault."""
-    if not os.environ.get("SYMLOSS_AXE"):
-        pytest.skip("SYMLOSS_AXE does not name a file axe.min.js (npm's axe-core)")
-    script = Path(os.environ["SYMLOSS_AXE"]).read_text(encoding="utf-8")
-
-    def check(page, every=False):
-        page.evaluate(script)
-        found = page.evaluate("axe.run()")
-        assert len(found["passes"]) > 10  # it has looked
-        return [
-            (violation["id"], violation["nodes"][0]["html"])
-            for violation in found["violations"]
-            if every or violation["impact"] in ("serious", "critical")
-        ]
-
-    return check
