@@ -123,7 +123,8 @@ def main() -> None:
             np.savez_compressed(options.out / f"{name}.npz", X=x, y=y, given=given)
             wrong = [(y != given)[given == side].mean() for side in (True, False)]
             print(
-                f"{name}: {x.shape[0]:,} x {x.shape[1]}; wrong: {wrong[0]:.1%} of positive, {wrong[1]:.1%} of negative labels"
+                f"{name}: {x.shape[0]:,} x {x.shape[1]}; "
+                f"wrong: {wrong[0]:.1%} of positive, {wrong[1]:.1%} of negative labels"
             )
 
 
