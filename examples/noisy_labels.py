@@ -29,7 +29,7 @@ X, y_noisy, X_test, y_test = sl.contaminated_split(
     drawn.data.astype(float), drawn.target, pi=PI, pi_prime=PI_PRIME, n_positive=1000, n_negative=1000,
     n_test=4000, random_state=0,
 )  # fmt: skip
-ranker = sl.AUCClassifierCV(random_state=0, pi=PI, pi_prime=PI_PRIME, verbose=True).fit(X, y_noisy)
+ranker = sl.AUCClassifierCV(random_state=0, pi=PI, pi_prime=PI_PRIME).fit(X, y_noisy)
 
 # %%
 # The noise rates were given only for the estimate of the clean score. Now compare with two usual choices, on clean
