@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.columns import Encoding, Numbers
+from symloss.columns import Column, Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
 from symloss.estimators.imputation import Imputation
@@ -249,8 +249,7 @@ def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
 
 
 def values_of(form, texts):
-    out = np.zeros((len(texts), len(form.features("x"))))
-    return out, form.fill(texts, np.arange(len(texts)), out)
+    return Encoding((Column("x", form),), {}).transform(pd.DataFrame({"x": texts}, dtype=object)).values
 
 
 @pytest.mark.parametrize(
@@ -265,10 +264,9 @@ def values_of(form, texts):
 def test_forms_of_a_date(text):
     dates = Dates.recognize([text])
     assert dates.told
-    out, wrong = values_of(Dates(("year", "month", "weekday", "hour", DAYS), dates.day_first), [text])
+    out = values_of(Dates(("year", "month", "weekday", "hour", DAYS), dates.day_first), [text])
     day = datetime.date(2021, 3, 4)
     assert out[0].tolist() == [2021, 3, day.weekday(), 0, (day - datetime.date(2000, 1, 1)).days]
-    assert not wrong.any()
 
 
 @pytest.mark.parametrize(
@@ -292,7 +290,7 @@ def test_the_order_of_day_and_month(texts, day_first, told):
     dates = Dates.recognize(texts)
     assert (dates.day_first, dates.told) == (day_first, told)
     assert ("no value tells" in dates.decision) is not told
-    out, _ = values_of(Dates(("month",), day_first), texts[:1])
+    out = values_of(Dates(("month",), day_first), texts[:1])
     assert out[0, 0] == (1 if day_first is False else 2)
     assert Dates.recognize(["24/12/2020", "12/24/2020"]) is None
     assert Dates.recognize(["24.12.2020", "12/24/2020"]).day_first is False
@@ -321,9 +319,8 @@ def test_every_way_of_writing_gives_the_same_numbers(moments):
     expected = [[m.year, m.month, m.weekday(), m.hour, (m - datetime.datetime(2000, 1, 1)) / datetime.timedelta(1)]
                 for m in moments]  # fmt: skip
     for texts in written:
-        out, wrong = values_of(Dates(("year", "month", "weekday", "hour", DAYS)), texts)
+        out = values_of(Dates(("year", "month", "weekday", "hour", DAYS)), texts)
         np.testing.assert_allclose(out, expected, rtol=1e-12)
-        assert not wrong.any()
 
 
 @pytest.mark.parametrize(
@@ -340,9 +337,8 @@ def test_every_way_of_writing_gives_the_same_numbers(moments):
 def test_numbers_written_for_people(texts, expected, values):
     form = Numbers.recognize(texts)
     assert form == expected
-    out, wrong = values_of(form, texts)
+    out = values_of(form, texts)
     np.testing.assert_array_equal(out[:, 0], values)
-    assert not wrong.any()
     assert ("no value tells" in form.decision) is not form.told
 
 
@@ -357,10 +353,10 @@ def test_what_is_no_number(texts):
 
 def test_hashes_are_fixed_for_all_time():
     """A saved model holds no list of texts: its predictions rely on these places."""
-    out, _ = values_of(Hashed(32, by_word=False, distinct=60), ["Oslo", "Rome", "oslo"])
+    out = values_of(Hashed(32, by_word=False, distinct=60), ["Oslo", "Rome", "oslo"])
     assert [row.nonzero()[0].tolist() for row in out] == [[19], [14], [29]]
     assert out.sum() == 3
-    words, _ = values_of(Hashed(200, by_word=True, distinct=60), ["Good, but dear", "dear but good!", "GOOD"])
+    words = values_of(Hashed(200, by_word=True, distinct=60), ["Good, but dear", "dear but good!", "GOOD"])
     np.testing.assert_array_equal(words[0], words[1])
     assert np.flatnonzero(words[0]).tolist() == [62, 129, 187]
     np.testing.assert_allclose((words**2).sum(1), 1)
@@ -413,7 +409,7 @@ def test_numbers_of_every_type():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([datetime.timedelta(1), datetime.timedelta(2)], r"column 'x' holds lengths of time .* with drop='x'"),
+        ([datetime.timedelta(1), datetime.timedelta(2)], r"column 'x' holds lengths of time: make numbers of them"),
         ([[1], [2]], "column 'x' holds lists, not numbers or text"),
         ([1.0, np.inf], "column 'x' holds infinite values in index 1: leave missing values empty, or drop the column"),
         ([1.0, 1e39], r"column 'x' holds values above 3.4e\+38 in size in index 1"),
@@ -462,7 +458,7 @@ def test_times_of_the_day_become_hours(written):
     np.testing.assert_allclose(
         encoding.transform(pd.DataFrame({"at": written})).values[:, 0], [13.75, 9 + 1 / 12, np.nan]
     )
-    with pytest.raises(ValueError, match="must hold times of the day, as in the fit, got '24:00' in index 1"):
+    with pytest.raises(ValueError, match="must hold times of the day, got '24:00' in index 1"):
         encoding.transform(pd.DataFrame({"at": ["12:00", "24:00"]}))
 
 
@@ -521,11 +517,11 @@ def test_neither_the_order_of_rows_nor_pieces_change_anything(messy, seed, cuts)
 def test_what_cannot_be_read_at_prediction(messy):
     encoding = Encoding.fit(messy)
     assert [type(column.form).__name__ for column in encoding.columns] == [
-        "NoneType", "NoneType", "Dates", "Numbers", "Hashed", "Hashed",
+        "Numbers", "Categories", "Dates", "Numbers", "Hashed", "Hashed",
     ]  # fmt: skip
     assert [column.is_measured for column in encoding.columns] == [True, False, True, True, False, False]
-    for column, value, what in (("day", "31/31/2020", "dates"), ("price", "12.50", "numbers")):
-        message = f"column '{column}' must hold {what}, as in the fit, got '{value}' in 3 rows"
+    for column, value, what in (("day", "31/31/2020", "dates"), ("price", "12.50", r"numbers with \$")):
+        message = f"column '{column}' must hold {what}, got '{value}' in 3 rows"
         with pytest.raises(ValueError, match=message):
             encoding.transform(messy.assign(**{column: messy[column].mask(messy.index < 3, value)}))
     empty = encoding.transform(messy.assign(day=None, price=np.nan, zip=None, text=np.nan)).values

@@ -2,11 +2,12 @@
 
 from symloss.columns.encoding import Column, Encoded, Encoding, as_text, check_range
 from symloss.columns.frames import as_pandas, check_collected, column_names, has_only_numbers, library_of
-from symloss.columns.values import MISSING, NO_NUMBER, Numbers, is_number
+from symloss.columns.values import MISSING, NO_NUMBER, Categories, Numbers, is_number
 
 __all__ = [
     "MISSING",
     "NO_NUMBER",
+    "Categories",
     "Column",
     "Encoded",
     "Encoding",

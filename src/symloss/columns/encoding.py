@@ -5,10 +5,8 @@ Dates, times of the day, numbers written for people, and columns with many texts
 
 from __future__ import annotations
 
-import datetime
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,14 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns.frames import as_pandas
-from symloss.columns.values import LARGEST, Dates, Form, Hashed, Numbers, TimesOfDay, is_date, is_number
-from symloss.naming import argument, row_name
+from symloss.columns.values import (
+    LARGEST,
+    NO_NUMBER,
+    Categories,
+    Dates,
+    Form,
+    Hashed,
+    Numbers,
+    TimesOfDay,
+    is_date,
+    is_number,
+)
+from symloss.naming import row_name
 
 if TYPE_CHECKING:
     from pandas import Series
 
 Array = NDArray[np.float64]
-_FORMS: dict[str, Any] = {"dates": Dates, "times": TimesOfDay, "written numbers": Numbers, "hashed": Hashed}
+_FORMS: dict[str, Any] = {form.__name__: form for form in (Numbers, Categories, Dates, TimesOfDay, Hashed)}
+_PLAIN = Numbers()
 _CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 _FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
@@ -32,58 +42,26 @@ _ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that 
 
 
 class Column(NamedTuple):
-    """A column of a table: of numbers, of categories (None is that of missing values), or of texts of some other form.
+    """A column of a table, and what it becomes.
 
     Examples
     --------
-    >>> Column("city", ("Oslo", None)).features
-    ['city=Oslo', 'city is missing']
-    >>> Column("day", form=Dates(("year", "month"))).features
+    >>> Column("day", Dates(("year", "month"))).features
     ['day: year', 'day: month']
     """
 
     name: str
-    categories: tuple[str | None, ...] | None = None
-    form: Form | None = None
+    form: Form = _PLAIN
 
     @property
     def features(self) -> list[str]:
         """The names of the features that the column becomes."""
-        if self.form is not None:
-            return self.form.features(self.name)
-        if self.categories is None:
-            return [self.name]
-        return [f"{self.name} is missing" if value is None else f"{self.name}={value}" for value in self.categories]
+        return self.form.features(self.name)
 
     @property
     def is_measured(self) -> bool:
         """Whether its features are numbers on a scale: numbers, or parts of dates."""
-        return self.categories is None and not isinstance(self.form, Hashed)
-
-    @property
-    def decision(self) -> str:
-        """What the column becomes, in words."""
-        if self.form is not None:
-            return self.form.decision
-        return "numbers" if self.categories is None else f"one-hot encoded, {len(self.categories)} categories"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the column as JSON, which ``from_json`` reads."""
-        stored: dict[str, Any] = {"name": self.name, "categories": self.categories}
-        if self.form is not None:
-            kind = next(key for key, form in _FORMS.items() if isinstance(self.form, form))
-            stored["form"] = {"kind": kind, **asdict(self.form)}  # type: ignore[call-overload]
-        return stored
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Column:
-        """Return the column that ``to_json`` has turned into JSON."""
-        categories, form = stored["categories"], stored.get("form")
-        if not all(value is None or isinstance(value, str) for value in [stored["name"], *(categories or ())]):
-            raise ValueError(f"{str(stored)[:100]} is not a column: expected a name, and texts as categories")
-        return cls(
-            stored["name"], None if categories is None else tuple(categories), None if form is None else _form(form)
-        )
+        return self.form.measured
 
 
 class Encoded(NamedTuple):
@@ -120,7 +98,7 @@ class Encoding(NamedTuple):
     max_categories: int = _CATEGORIES
 
     @classmethod
-    def fit(cls, frame: Any, max_categories: int = _CATEGORIES, options: bool = True, rows: float = 0.0) -> Encoding:
+    def fit(cls, frame: Any, max_categories: int = _CATEGORIES, rows: float = 0.0) -> Encoding:
         """Return the encoding of a table; columns that are constant, or that name rows, are dropped.
 
         Parameters
@@ -129,31 +107,21 @@ class Encoding(NamedTuple):
             The table.
         max_categories : int
             The largest number of distinct texts that are one-hot encoded; a column with more of them is hashed.
-        options : bool
-            Whether errors name the argument ``drop`` of ``symloss.tabular.fit``.
         rows : float
             How many rows the table stands for, if some count several times.
         """
         frame = as_pandas(frame)
         names_rows = _IDENTIFIER * max(rows, len(frame)) if len(frame) >= _FEWEST_NAMED else np.inf
-        columns, dropped, errors = [], {}, []
-        for name, series in frame.items():
-            try:
-                found = _column(series, max_categories, names_rows)
-            except ValueError as error:
-                errors.append(f"{error}, or drop the column" + (f" with {argument('drop', name)}" if options else ""))
-                continue
-            if isinstance(found, Column):
-                columns.append(found)
-            else:
-                dropped[name] = found
-        if errors:
-            raise ValueError("; ".join(errors))
-        columns = _sharing_features(columns)
-        if not columns:
+        found = {str(name): _form_of(series, max_categories, names_rows) for name, series in frame.items()}
+        forms = {name: form for name, form in found.items() if isinstance(form, Form)}
+        dropped = {name: reason for name, reason in found.items() if isinstance(reason, str)}
+        if not forms:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in dropped.items())
             raise ValueError("no column is left to learn from" + (f": dropped {reasons}" if reasons else ""))
-        return cls(tuple(columns), dropped, max_categories)
+        hashed = {name: form for name, form in forms.items() if isinstance(form, Hashed)}
+        for name, form in hashed.items():  # together about a thousand features
+            forms[name] = replace(form, n_features=max(16, min(form.n_features, 1000 // len(hashed))))
+        return cls(tuple(Column(name, form) for name, form in forms.items()), dropped, max_categories)
 
     @property
     def features(self) -> list[str]:
@@ -163,12 +131,12 @@ class Encoding(NamedTuple):
     @property
     def categorical(self) -> dict[str, int]:
         """The columns that are one-hot encoded, and how many categories each has."""
-        return {column.name: len(column.categories) for column in self.columns if column.categories is not None}
+        return {name: len(form.names) for name, form in self.columns if isinstance(form, Categories)}
 
     @property
     def texts(self) -> list[str]:
         """The columns that have to be read from a file as text."""
-        return [column.name for column in self.columns if column.categories is not None or column.form is not None]
+        return [name for name, form in self.columns if not isinstance(form, Numbers) or form.mark]
 
     @property
     def decisions(self) -> dict[str, str]:
@@ -176,50 +144,42 @@ class Encoding(NamedTuple):
 
         Examples
         --------
-        >>> Encoding((Column("age"), Column("city", ("Oslo", "Rome"))), {"unit": "constant"}).decisions
+        >>> Encoding((Column("age"), Column("city", Categories(("Oslo", "Rome")))), {"unit": "constant"}).decisions
         {'age': 'numbers', 'city': 'one-hot encoded, 2 categories', 'unit': 'dropped: constant'}
         """
-        used = {column.name: column.decision for column in self.columns}
+        used = {name: form.decision for name, form in self.columns}
         return used | {name: f"dropped: {reason}" for name, reason in self.dropped.items()}
 
     def transform(self, frame: Any) -> Encoded:
         """Return the features of the rows; columns may be in any order, and an unknown category becomes all zeros."""
-        missing = [column.name for column in self.columns if column.name not in frame.columns]
+        missing = [name for name, _ in self.columns if name not in frame.columns]
         if missing:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
         frame = as_pandas(frame)
         values, unseen, start = np.zeros((len(frame), len(self.features))), {}, 0
         for column in self.columns:
-            series, stop = frame[column.name], start + len(column.features)
-            if column.form is not None:
-                _fill(column.form, series, values[:, start:stop])
-            elif column.categories is None:
-                values[:, start] = _numbers(series)
-            elif unknown := _one_hot(column.categories, series, values[:, start:stop]):
+            stop = start + len(column.features)
+            if unknown := _fill(column.form, frame[column.name], values[:, start:stop]):
                 unseen[column.name] = unknown
             start = stop
         return Encoded(values, unseen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        columns = [column.to_json() for column in self.columns]
+        columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.columns]  # type: ignore[call-overload]
         return {"columns": columns, "dropped": self.dropped, "max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
-        """Return the encoding that ``to_json`` has turned into JSON.
-
-        Examples
-        --------
-        >>> encoding = Encoding((Column("city", ("Oslo", None)),), {})
-        >>> Encoding.from_json(encoding.to_json()) == encoding
-        True
-        """
-        columns = [Column.from_json(column) for column in stored["columns"]]
-        if len({column.name for column in columns}) < len(columns) or not columns:
+        """Return the encoding that ``to_json`` has turned into JSON."""
+        columns = {}
+        for column in stored["columns"]:
+            settings = {key: tuple(value) if isinstance(value, list) else value for key, value in column.items()}
+            name, form = settings.pop("name"), settings.pop("form")
+            columns[name] = _FORMS[form](**settings)
+        if len(columns) < len(stored["columns"]) or not columns:
             raise ValueError("expected columns of different names in an encoding, found others")
-        dropped = {str(name): str(reason) for name, reason in stored["dropped"].items()}
-        return cls(tuple(columns), dropped, int(stored["max_categories"]))
+        return cls(tuple(map(Column, columns, columns.values())), stored["dropped"], stored["max_categories"])
 
 
 def as_text(value: Any) -> str:
@@ -250,49 +210,35 @@ def check_range(X: Any, names: Sequence[str] | None = None) -> None:
         raise ValueError(f"X must hold numbers up to {LARGEST:.2g} in size, got {X[row, k]:g} in {where}")
 
 
-def _column(series: Series, max_categories: int, names_rows: float) -> Column | str:
+def _form_of(series: Series, max_categories: int, names_rows: float) -> Form | str:
     """Return how a column becomes features, or why it is dropped; a text is distinct from others without its spaces."""
     missing = series.isna().to_numpy(bool)
     if missing.all():
         return "all values missing"
-    name = str(series.name)
     if _holds_numbers(series):
         numbers = _numbers(series)
-        return "constant" if not missing.any() and (numbers == numbers[0]).all() else Column(name)
-    spans = (datetime.timedelta, np.timedelta64)
-    if series.dtype.kind == "m" or (series.dtype == object and all(isinstance(x, spans) for x in series[~missing])):
-        example = series[~missing].iloc[0]
-        raise ValueError(
-            f"column {name!r} holds lengths of time (such as {example}): make numbers of them, such as hours"
-        )
+        return "constant" if not missing.any() and (numbers == numbers[0]).all() else _PLAIN
+    if series.dtype.kind == "m":
+        raise ValueError(f"column {series.name!r} holds lengths of time: make numbers of them, such as hours")
     codes, found = _texts(series)
     texts = list(dict.fromkeys(found))
     if len(texts) == 1 and not missing.any():
         return "constant"
     many = len(texts) > max_categories
-    if (form := _recognized(texts, many)) is not None:
-        return Column(name, form=form)
+    if (form := Dates.recognize(texts) or TimesOfDay.recognize(texts)) is not None:
+        return form
+    # Plain digits, and decimal commas, may also name categories, if there are few of them.
+    commas = any("," in text for text in texts)
+    written = Numbers.recognize(texts)
+    if written is not None and (many or written.mark or (commas and written.decimal == ".")):
+        return written
     names = len(texts) >= names_rows
     if many or names:
         _check_odd(series, codes, found)
-    form = Hashed.of(texts) if many else None
-    if names and not (isinstance(form, Hashed) and form.by_word):
+    hashed = Hashed.of(texts)
+    if names and not (many and hashed.by_word):
         return f"it names rows: {len(texts)} distinct texts"
-    if form is not None:
-        return Column(name, form=form)
-    return Column(name, (*sorted(texts), *([None] if missing.any() else [])))
-
-
-def _recognized(texts: list[str], many: bool) -> Form | None:
-    """Return the form of dates, times or numbers if all texts have it."""
-    if (form := Dates.recognize(texts) or TimesOfDay.recognize(texts)) is not None:
-        return form
-    numbers = Numbers.recognize(texts)
-    if numbers is None:
-        return None
-    # Plain digits, and decimal commas, may also name categories, if there are few of them.
-    grouped = numbers.decimal == "." and any("," in text for text in texts)
-    return numbers if many or numbers.mark or grouped else None
+    return hashed if many else Categories((*sorted(texts), *([None] if missing.any() else [])))
 
 
 def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> None:
@@ -304,26 +250,8 @@ def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> Non
             rows = np.isin(codes, [k for k, text in enumerate(found) if text in odd])
             raise ValueError(
                 f"column {series.name!r} holds {what} except {', '.join(map(repr, odd[:5]))} in "
-                f"{_where(series, rows)}: leave missing values empty"
+                f"{_where(series, rows)}: leave missing values empty, or drop the column"
             )
-
-
-def _sharing_features(columns: list[Column]) -> list[Column]:
-    """Return the columns, with fewer features of each that is hashed if there are many of them."""
-    count = Counter(column.form.by_word for column in columns if isinstance(column.form, Hashed))
-    return [
-        column._replace(form=column.form.among(count[column.form.by_word]))
-        if isinstance(column.form, Hashed)
-        else column
-        for column in columns
-    ]
-
-
-def _form(stored: dict[str, Any]) -> Form:
-    """Return the form that ``Column.to_json`` has turned into JSON."""
-    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
-    form: Form = _FORMS[settings.pop("kind")](**settings)
-    return form
 
 
 def _holds_numbers(series: Series) -> bool:
@@ -341,7 +269,7 @@ def _has_numeric_type(series: Series) -> bool:
     return bool(series.dtype.kind == "b" or pd.api.types.is_numeric_dtype(series.dtype))
 
 
-def _numbers(series: Series) -> Array:
+def _numbers(series: Series, form: Numbers = _PLAIN) -> Array:
     """Return the values as numbers; NaN is a missing value."""
     missing = series.isna().to_numpy(bool)
     if _has_numeric_type(series):
@@ -349,19 +277,24 @@ def _numbers(series: Series) -> Array:
         wrong = np.isnan(numbers) & ~missing
     else:
         codes, found = _distinct(series)
-        plain = Numbers(".")
-        of_found = [float(x) if isinstance(x, (Real, Decimal)) else plain.number(str(x)) for x in found]
+        missing = missing | np.array([*(str(x).strip().lower() in NO_NUMBER for x in found), True])[codes]
+        of_found = [float(x) if isinstance(x, (Real, Decimal)) else form.number(str(x)) for x in found]
         numbers = np.array([*of_found, np.nan])[codes]
         wrong = np.isnan(numbers) & ~missing
         odd = wrong & np.array([*(not is_number(str(x)) for x in found), False])[codes]
         wrong = odd if odd.any() else wrong  # rather these than numbers that have another decimal mark
     if wrong.any():
-        example = series.iloc[int(np.argmax(wrong))]
-        raise ValueError(f"column {series.name!r} must hold numbers, got {example!r} in {_where(series, wrong)}")
+        example, marked = series.iloc[int(np.argmax(wrong))], f" with {form.mark}" if form.mark else ""
+        raise ValueError(
+            f"column {series.name!r} must hold numbers{marked}, got {example!r} in {_where(series, wrong)}"
+        )
     large = np.abs(numbers) > LARGEST
     if large.any():
         what = "infinite values" if np.isinf(numbers[large]).all() else f"values above {LARGEST:.2g} in size"
-        raise ValueError(f"column {series.name!r} holds {what} in {_where(series, large)}: leave missing values empty")
+        raise ValueError(
+            f"column {series.name!r} holds {what} in {_where(series, large)}: leave missing values empty, or "
+            "drop the column"
+        )
     return np.asarray(numbers)
 
 
@@ -387,22 +320,21 @@ def _texts(series: Series) -> tuple[NDArray[np.intp], list[str]]:
     return codes, [as_text(value).strip() for value in found]
 
 
-def _fill(form: Form, series: Series, out: Array) -> None:
-    """Write the features of a column into ``out``."""
-    if isinstance(form, Numbers) and _holds_numbers(series):
-        out[:, 0] = _numbers(series)
-        return
+def _fill(form: Form, series: Series, out: Array) -> int:
+    """Write the features of a column into ``out``, and return how many rows have a category that is not known."""
+    if isinstance(form, Numbers):
+        out[:, 0] = _numbers(series, form)
+        return 0
     codes, texts = _texts(series)
-    wrong = form.fill(texts, codes, out)
-    if wrong.any():
-        rows = np.append(wrong, False)[codes]
+    rows = form.fill(texts, codes, out)[codes]
+    if rows.any() and not isinstance(form, Categories):
         example = texts[codes[int(np.argmax(rows))]]
-        where = _where(series, rows)
         order = isinstance(form, Dates) and form.day_first is None and is_date(example)
         reason = "; the fit saw no date that tells whether the day or the month comes first" if order else ""
         raise ValueError(
-            f"column {series.name!r} must hold {form.what}, as in the fit, got {example!r} in {where}{reason}"
+            f"column {series.name!r} must hold {form.what}, got {example!r} in {_where(series, rows)}{reason}"
         )
+    return int(rows.sum())
 
 
 def _where(series: Series, rows: NDArray[np.bool_]) -> str:
@@ -410,14 +342,3 @@ def _where(series: Series, rows: NDArray[np.bool_]) -> str:
     count, k = int(rows.sum()), int(np.argmax(rows))
     first = row_name(series.index[k : k + 1].tolist()[0])
     return first if count == 1 else f"{count} rows, the first of them {first}"
-
-
-def _one_hot(categories: tuple[str | None, ...], series: Series, out: Array) -> int:
-    """Write 1 into ``out`` at the category of each row, and return how many rows have a category that is not known."""
-    codes, texts = _texts(series)
-    place_of = {value: k for k, value in enumerate(categories)}
-    known = np.array([*(place_of.get(text, -1) for text in texts), place_of.get(None, -1)])
-    places = known[codes]  # a missing value has the code -1, which is the last place
-    rows = np.flatnonzero(places >= 0)
-    out[rows, places[rows]] = 1.0
-    return len(out) - len(rows)

@@ -34,14 +34,8 @@ def as_pandas(frame: Any) -> DataFrame:
     if library is None:
         raise ValueError(f"the table must be a pandas or polars DataFrame, got {type(frame).__name__}")
     if library == "polars":
-        require("tables", "polars frames with columns of text need pandas", "pandas")
-        import pandas as pd
-
-        plain = {
-            column.name: column.to_numpy() if column.dtype.is_integer() or column.dtype.is_float() else column.to_list()
-            for column in frame.iter_columns()
-        }
-        frame = pd.DataFrame(plain, columns=frame.columns)
+        require("tables", "polars frames with columns of text need pandas and pyarrow", "pandas", "pyarrow")
+        frame = frame.to_pandas()
     return frame
 
 

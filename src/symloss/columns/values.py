@@ -51,10 +51,10 @@ _HOURS = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?([ap])\.?m\.?
 
 
 class Form:
-    """How the texts of a column become features; ``words`` are the texts that say that a value is missing."""
+    """What a column becomes: ``what`` it must hold, and whether its features are ``measured`` on a scale."""
 
     what: ClassVar[str]
-    words: ClassVar[frozenset[str]] = MISSING
+    measured: ClassVar[bool] = True
 
     @property
     def decision(self) -> str:
@@ -70,21 +70,57 @@ class Form:
         raise NotImplementedError
 
     def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the features of ``texts[codes]`` into ``out`` (-1 is missing); return which texts cannot be read."""
-        values = np.vstack([self.values(texts), np.full(out.shape[1], np.nan)])
-        out[:] = values[codes]
-        said = np.array([text.strip().lower() not in self.words for text in texts], bool)
-        return np.asarray(np.isnan(values[:-1, 0]) & said)
+        """Write the features of ``texts[codes]`` into ``out``, which is 0; the last text, of the code -1, is missing.
+
+        Return which texts cannot be read, or are not known.
+        """
+        out[:] = np.vstack([self.values(texts), np.full(out.shape[1], np.nan)])[codes]
+        wrong = np.zeros(len(texts) + 1, bool)
+        wrong[codes] = np.isnan(out[:, 0])
+        return wrong & [*(text.lower() not in MISSING for text in texts), False]
+
+
+@dataclass(frozen=True)
+class Categories(Form):
+    """A feature for each of these texts, 1 where the column has it; None is that of missing values.
+
+    Examples
+    --------
+    >>> Categories(("Oslo", None)).features("city")
+    ['city=Oslo', 'city is missing']
+    """
+
+    names: tuple[str | None, ...]
+
+    what = "categories"
+    measured = False
+
+    @property
+    def decision(self) -> str:
+        """What the column becomes, in words."""
+        return f"one-hot encoded, {len(self.names)} categories"
+
+    def features(self, name: str) -> list[str]:
+        """Return the names of the features of a column."""
+        return [f"{name} is missing" if value is None else f"{name}={value}" for value in self.names]
+
+    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
+        """Write 1 into ``out`` at the category of each row; a category that is not known becomes all zeros."""
+        place_of = {value: k for k, value in enumerate(self.names)}
+        places = np.array([place_of.get(text, -1) for text in (*texts, None)])
+        rows = np.flatnonzero(places[codes] >= 0)
+        out[rows, places[codes[rows]]] = 1.0
+        return places < 0
 
 
 @dataclass(frozen=True)
 class Numbers(Form):
-    """How texts are numbers, also those written for people: 1,000.52, 45%, $12.50.
+    """Numbers, also as texts written for people: 1,000.52, 45%, $12.50.
 
     Parameters
     ----------
     decimal : {".", ","}
-        What comes before the decimals; the other one, spaces and apostrophes may stand between thousands.
+        What comes before the decimals in texts; the other one, spaces and apostrophes may stand between thousands.
     mark : str
         The sign that every value has: that of percent, or of a currency. 45% becomes 45.
     told : bool
@@ -99,12 +135,11 @@ class Numbers(Form):
     (2500.0, nan)
     """
 
-    decimal: str
+    decimal: str = "."
     mark: str = ""
     told: bool = True
 
     what = "numbers"
-    words = NO_NUMBER
 
     @classmethod
     def recognize(cls, texts: Iterable[str]) -> Numbers | None:
@@ -137,11 +172,7 @@ class Numbers(Form):
         marked = f", all with {self.mark}" if self.mark else ""
         comma = " with decimal commas" if self.decimal == "," else ""
         told = "" if self.told else " (no value tells what comes before decimals: a point, so 1,000 is a thousand)"
-        return f"numbers written as text{comma}{marked}{told}"
-
-    def values(self, texts: Sequence[str]) -> Array:
-        """Return the number of each text."""
-        return np.array([[self.number(text)] for text in texts]).reshape(-1, 1)
+        return f"numbers{comma}{marked}{told}"
 
     def number(self, text: str) -> float:
         """Return the number that a text says, NaN if it says none."""
@@ -200,7 +231,7 @@ class Dates(Form):
     @classmethod
     def recognize(cls, texts: Sequence[str]) -> Dates | None:
         """Return how these texts become numbers; None unless all are dates, but for those that say nothing."""
-        given = [text for text in texts if text.strip().lower() not in MISSING]
+        given = [text for text in texts if text.lower() not in MISSING]
         if (moments := _iso(given)) is not None:
             return cls(_varying(moments))
         written = []
@@ -321,13 +352,8 @@ class TimesOfDay(Form):
     @classmethod
     def recognize(cls, texts: Sequence[str]) -> TimesOfDay | None:
         """Return how these texts become hours; None unless all are times, but for those that say nothing."""
-        given = [text for text in texts if text.strip().lower() not in MISSING]
+        given = [text for text in texts if text.lower() not in MISSING]
         return cls() if given and not any(np.isnan(_hours(text)) for text in given) else None
-
-    @property
-    def decision(self) -> str:
-        """What the column becomes, in words."""
-        return "times of the day, as hours"
 
     def features(self, name: str) -> list[str]:
         """Return the name of the feature of a column."""
@@ -377,16 +403,13 @@ class Hashed(Form):
     distinct: int
 
     what = "texts"
+    measured = False
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Hashed:
         """Return how these texts become features: by their words if they have three or more on average."""
         by_word = sum(text.strip().count(" ") + 1 for text in texts) >= 3 * len(texts)
         return cls(200 if by_word else 32, by_word, len(texts))
-
-    def among(self, count: int) -> Hashed:
-        """Return how the column becomes features if the table has so many of its kind: together about a thousand."""
-        return Hashed(max(16, min(self.n_features, 1000 // count)), self.by_word, self.distinct)
 
     @property
     def decision(self) -> str:
@@ -399,19 +422,14 @@ class Hashed(Form):
         return [f"{name}: {'words' if self.by_word else 'hash'} {k}" for k in range(self.n_features)]
 
     def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the features of ``texts[codes]`` into ``out``, which is 0 (-1 is missing); every text can be read."""
+        """Write the features of ``texts[codes]`` into ``out``, which is 0; every text can be read."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        kind: dict[str, Any] = (
-            {"token_pattern": r"(?u)\b\w+\b", "norm": "l2"} if self.by_word else {"analyzer": _whole, "norm": None}
-        )
+        whole: dict[str, Any] = {"analyzer": lambda text: [text], "norm": None}
+        kind = {"token_pattern": r"(?u)\b\w+\b", "norm": "l2"} if self.by_word else whole
         hasher = HashingVectorizer(n_features=self.n_features, alternate_sign=False, **kind)
         given = np.flatnonzero(codes >= 0)
         if len(given):
             rows = hasher.transform(texts)[codes[given]].tocoo()  # sparse to the end, for there may be many texts
             out[given[rows.row], rows.col] = rows.data
-        return np.zeros(len(texts), bool)
-
-
-def _whole(text: str) -> list[str]:
-    return [text]
+        return np.zeros(len(texts) + 1, bool)

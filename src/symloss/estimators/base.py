@@ -181,7 +181,7 @@ def _encoding_of(X: Any, sample_weight: Any) -> Encoding | None:
     weight = _weights(sample_weight, X)
     used = X if (weight > 0).all() else _safe_indexing(X, np.flatnonzero(weight > 0))
     # An identifier is told by its number of rows, and a row of weight k counts as k rows.
-    return Encoding.fit(used, options=False, rows=float(weight.sum()))
+    return Encoding.fit(used, rows=float(weight.sum()))
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.columns import Column, Encoding
+from symloss.columns import Categories, Column, Encoding
 from symloss.metrics import auc
 from symloss.naming import argument
 
@@ -126,7 +126,7 @@ def _auc_of(column: Column, features: Array, positive: Positive) -> float:
     if column.is_measured:
         return max(max(_auc_of_numbers(numbers, positive), _auc_of_codes(numbers, positive)) for numbers in features.T)
     present = features != 0
-    if column.categories is not None:
+    if isinstance(column.form, Categories):
         return _auc_of_codes(present.argmax(1), positive)
     present = np.column_stack([present, present.any(1)])  # whether each text is there, and whether there is any
     of_positive, of_negative = (present[side].mean(axis=0) for side in (positive, ~positive))

@@ -222,7 +222,7 @@ def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
         counts = (f"{name} ({count} categories)" for name, count in encoder.categorical.items())
         yield f"one-hot encoded: {', '.join(counts)}"
     for column in encoder.columns:
-        if column.form is not None:
+        if column.form.decision != "numbers" and column.name not in encoder.categorical:
             yield f"{column.name}: {column.form.decision}"
     for name in [column.name for column in encoder.columns if not column.is_measured]:
         texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))

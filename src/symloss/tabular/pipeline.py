@@ -43,7 +43,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Find how the columns of a data frame become features."""
-        self.encoding_ = Encoding.fit(as_pandas(X), self.max_categories, options=False)
+        self.encoding_ = Encoding.fit(as_pandas(X), self.max_categories)
         return self
 
     def transform(self, X: Any) -> DataFrame:
