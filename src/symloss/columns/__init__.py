@@ -1,7 +1,7 @@
 """Columns of a table as features: what is missing, a number, a date or a category, in files and in data frames."""
 
 from symloss.columns.encoding import Column, Encoded, Encoding, as_text, check_range
-from symloss.columns.frames import as_pandas, check_collected, column_names, has_only_numbers, library_of
+from symloss.columns.frames import as_pandas, column_names, has_only_numbers, library_of
 from symloss.columns.values import MISSING, NO_NUMBER, Categories, Numbers, is_number
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Numbers",
     "as_pandas",
     "as_text",
-    "check_collected",
     "check_range",
     "column_names",
     "has_only_numbers",

@@ -23,7 +23,6 @@ from symloss.columns.values import (
     Form,
     Hashed,
     Numbers,
-    TimesOfDay,
     is_date,
     is_number,
 )
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pandas import Series
 
 Array = NDArray[np.float64]
-_FORMS: dict[str, Any] = {form.__name__: form for form in (Numbers, Categories, Dates, TimesOfDay, Hashed)}
+_FORMS: dict[str, Any] = {form.__name__: form for form in (Numbers, Categories, Dates, Hashed)}
 _PLAIN = Numbers()
 _CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
@@ -140,13 +139,7 @@ class Encoding(NamedTuple):
 
     @property
     def decisions(self) -> dict[str, str]:
-        """What was done with each column, in words.
-
-        Examples
-        --------
-        >>> Encoding((Column("age"), Column("city", Categories(("Oslo", "Rome")))), {"unit": "constant"}).decisions
-        {'age': 'numbers', 'city': 'one-hot encoded, 2 categories', 'unit': 'dropped: constant'}
-        """
+        """What was done with each column, in words."""
         used = {name: form.decision for name, form in self.columns}
         return used | {name: f"dropped: {reason}" for name, reason in self.dropped.items()}
 
@@ -194,14 +187,7 @@ def as_text(value: Any) -> str:
 
 
 def check_range(X: Any, names: Sequence[str] | None = None) -> None:
-    """Raise ValueError at a number of a dense array that float32, in which trees hold features, cannot hold.
-
-    Examples
-    --------
-    >>> check_range(np.array([[1.0], [1e39]]), ["age"])
-    Traceback (most recent call last):
-    ValueError: X must hold numbers up to 3.4e+38 in size, got 1e+39 in row 1 of column 'age'
-    """
+    """Raise ValueError at a number of a dense array that float32, in which trees hold features, cannot hold."""
     if not isinstance(X, np.ndarray):
         return
     if max(np.fmax.reduce(X, None, initial=0.0), -np.fmin.reduce(X, None, initial=0.0)) > LARGEST:
@@ -225,7 +211,7 @@ def _form_of(series: Series, max_categories: int, names_rows: float) -> Form | s
     if len(texts) == 1 and not missing.any():
         return "constant"
     many = len(texts) > max_categories
-    if (form := Dates.recognize(texts) or TimesOfDay.recognize(texts)) is not None:
+    if (form := Dates.recognize(texts)) is not None:
         return form
     # Plain digits, and decimal commas, may also name categories, if there are few of them.
     commas = any("," in text for text in texts)
@@ -243,7 +229,7 @@ def _form_of(series: Series, max_categories: int, names_rows: float) -> Form | s
 
 def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> None:
     """Raise ValueError if all texts but a few are numbers or dates: these few would make names of the column."""
-    for what, reads in (("numbers", is_number), ("dates", is_date)):
+    for what, reads in (("numbers", is_number), ("dates or times", is_date)):
         odd = [text for text in dict.fromkeys(found) if not reads(text)]
         codes_among = what == "numbers" and any(text.isdigit() and text[0] == "0" for text in found if len(text) > 1)
         if odd and len(odd) < _ODD * len(set(found)) and not codes_among:

@@ -21,15 +21,8 @@ def library_of(X: Any) -> str | None:
     return None
 
 
-def check_collected(X: Any) -> None:
-    """Raise ValueError if X is a polars LazyFrame, which does not hold its values."""
-    if isinstance(X, getattr(sys.modules.get("polars"), "LazyFrame", ())):
-        raise ValueError("X must hold its values, got a polars LazyFrame: pass X.collect()")
-
-
 def as_pandas(frame: Any) -> DataFrame:
     """Return a data frame of pandas or polars as one of pandas."""
-    check_collected(frame)
     library = library_of(frame)
     if library is None:
         raise ValueError(f"the table must be a pandas or polars DataFrame, got {type(frame).__name__}")

@@ -26,28 +26,27 @@ _BEFORE_POINTS = ("$", "£", "¥")  # currencies of countries that write 1,000.5
 _SWAPPED = str.maketrans(",.", ".,")
 
 ORIGIN = "2000-01-01"
-PARTS = ("year", "month", "weekday", "hour", f"days since {ORIGIN}")
+_DAYS = f"days since {ORIGIN}"
+PARTS = ("year", "month", "weekday", "hour", _DAYS)
+_TIMES = ("time",)  # the part of what has no date
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"(?P<name>{'|'.join(_MONTHS)})(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)?\.?"
 _YEAR = r"(?P<year>[1-9]\d{3})"
 _YEAR_OR_TWO_DIGITS = r"(?P<year>[1-9]\d{3}|\d{2})"
 # An offset from UTC is read over: what counts is the hour on the clock there.
 _TIME = (
-    r"(?:(?:t|,? +)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)? ?(?P<half>am|pm)?"
-    r" ?(?:z|utc|[+-]\d{2}(?::?\d{2})?)?)?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)? ?(?P<half>[ap]\.?m\.?)?"
+    r" ?(?:z|utc|[+-]\d{2}(?::?\d{2})?)?"
 )
 _DATES = [
-    re.compile(date + _TIME, re.ASCII)
+    re.compile(rf"{date}(?:(?:t|,? +){_TIME})?", re.ASCII)
     for date in (
         rf"{_YEAR}(?P<sign>[-/.])(?P<month>\d{{1,2}})(?P=sign)(?P<day>\d{{1,2}})",
         rf"(?P<one>\d{{1,2}})(?P<sign>[-/.])(?P<two>\d{{1,2}})(?P=sign){_YEAR_OR_TWO_DIGITS}",
         rf"(?P<day>\d{{1,2}})[ -]{_NAME}[ ,-]+{_YEAR_OR_TWO_DIGITS}",
         rf"{_NAME} (?P<day>\d{{1,2}}),? +{_YEAR}",
     )
-] + [re.compile(rf"{_YEAR}-(?P<month>\d{{2}})", re.ASCII)]
-# What NumPy reads by itself.
-_ISO = re.compile(r"[1-9]\d{3}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?", re.ASCII)
-_HOURS = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?: ?([ap])\.?m\.?)?", re.ASCII | re.IGNORECASE)
+] + [re.compile(pattern, re.ASCII) for pattern in (rf"{_YEAR}-(?P<month>\d{{2}})", _TIME)]
 
 
 class Form:
@@ -201,12 +200,13 @@ def _in_order(body: str, decimal: str) -> bool:
 
 @dataclass(frozen=True)
 class Dates(Form):
-    """How a column of dates becomes numbers.
+    """How a column of dates, or of times of the day, becomes numbers.
 
     Parameters
     ----------
     parts : tuple of str
-        The features: year, month, weekday (0 is Monday), hour, and days since 2000-01-01; those that vary.
+        The features: year, month, weekday (0 is Monday), hour, and days since 2000-01-01; those that vary. Of times
+        without a date, the hours since midnight, as "time".
     day_first : bool or None
         Whether 1/2/2020 and 1-2-2020 are the first of February; None if the fit has seen no date of this kind, and
         then none is read. 1.2.2020 always is.
@@ -226,32 +226,33 @@ class Dates(Form):
     day_first: bool | None = None
     told: bool = True
 
-    what = "dates"
+    what = "dates or times"
 
     @classmethod
     def recognize(cls, texts: Sequence[str]) -> Dates | None:
-        """Return how these texts become numbers; None unless all are dates, but for those that say nothing."""
-        given = [text for text in texts if text.lower() not in MISSING]
-        if (moments := _iso(given)) is not None:
-            return cls(_varying(moments))
+        """Return how these texts become numbers; None unless all that say something are dates, or all times."""
         written = []
-        for text in given:  # most columns end at their first value
-            if (found := _written(text)) is None:
-                return None
-            written.append(found)
+        for text in texts:  # most columns end at their first value
+            if text.lower() not in MISSING:
+                if (found := _written(text)) is None:
+                    return None
+                written.append(found)
         free = [one for one in written if one.get("one") and one["sign"] != "."]
         late_one, late_two = any(int(date["one"]) > 12 for date in free), any(int(date["two"]) > 12 for date in free)
         # Where no value tells: 1/2/2020 is written in America above all, 1-2-2020 elsewhere.
         day_first = late_one or not (late_two or any(date["sign"] == "/" for date in free))
         moments = np.array([_moment(one, day_first) for one in written], "datetime64[s]")
-        if not len(moments) or np.isnat(moments).any():
+        dated = {"year" in one for one in written}
+        if len(dated) != 1 or np.isnat(moments).any():
             return None
-        return cls(_varying(moments), day_first if free else None, not free or late_one or late_two)
+        varying = tuple(name for name, part in _parts(moments).items() if name in PARTS and (part != part[0]).any())
+        parts = (varying or (_DAYS,)) if dated == {True} else _TIMES
+        return cls(parts, day_first if free else None, not free or late_one or late_two)
 
     @property
     def decision(self) -> str:
         """What the column becomes, in words."""
-        text = f"dates: {', '.join(self.parts)}"
+        text = "times of the day, as hours" if self.parts == _TIMES else f"dates: {', '.join(self.parts)}"
         if self.told:
             return text
         order = "day, month, year" if self.day_first else "month, day, year"
@@ -263,11 +264,8 @@ class Dates(Form):
 
     def values(self, texts: Sequence[str]) -> Array:
         """Return the parts of each date."""
-        moments = _iso(texts)
-        if moments is None:
-            written = map(_written, texts)
-            dates = [None if one is None else _moment(one, self.day_first) for one in written]
-            moments = np.array(dates, "datetime64[s]")
+        written = [one if one and ("year" in one) != (self.parts == _TIMES) else None for one in map(_written, texts)]
+        moments = np.array([None if one is None else _moment(one, self.day_first) for one in written], "datetime64[s]")
         parts = _parts(moments)
         return np.column_stack([parts[name] for name in self.parts])
 
@@ -276,16 +274,6 @@ def is_date(text: str) -> bool:
     """Return whether a text is a date, whichever of day and month comes first."""
     written = _written(text)
     return written is not None and any(_moment(written, day_first) is not None for day_first in (True, False))
-
-
-def _iso(texts: Sequence[str]) -> NDArray[np.datetime64] | None:
-    """Return the moments of texts that are all written as in ISO 8601, which is quick; None if some are not."""
-    if not texts or not all(map(_ISO.fullmatch, texts)):
-        return None
-    try:
-        return np.array(texts, "datetime64[us]").astype("datetime64[s]")
-    except ValueError:  # such as February 30
-        return None
 
 
 def _written(text: str) -> dict[str, str] | None:
@@ -301,25 +289,19 @@ def _moment(date: dict[str, str], day_first: bool | None) -> datetime.datetime |
             return None
         first = date["sign"] == "." or day_first
         month, day = (date["two"], date["one"]) if first else (date["one"], date["two"])
-    year = int(date["year"])
-    if len(date["year"]) == 2:
+    year = int(date.get("year", 2000))
+    if year < 100:
         year = (year - 69) % 100 + 1969  # between 1969 and 2068, as in POSIX
     hour, half = int(date.get("hour") or 0), date.get("half")
     if half:
-        hour = hour % 12 + 12 * (half == "pm") if 1 <= hour <= 12 else 24
-    number = _MONTHS.index(date["name"]) + 1 if date.get("name") else int(month or 0)
+        hour = hour % 12 + 12 * (half[0] == "p") if 1 <= hour <= 12 else 24
+    number = _MONTHS.index(date["name"]) + 1 if date.get("name") else int(month or 1)
     try:
         return datetime.datetime(
             year, number, int(day), hour, int(date.get("minute") or 0), int(date.get("second") or 0)
         )
     except ValueError:
         return None
-
-
-def _varying(moments: NDArray[np.datetime64]) -> tuple[str, ...]:
-    """Return the names of the parts that are not the same in all moments; the days if all are."""
-    varying = tuple(name for name, part in _parts(moments).items() if (part != part[0]).any())
-    return varying or (f"days since {ORIGIN}",)
 
 
 def _parts(moments: NDArray[np.datetime64]) -> dict[str, Array]:
@@ -331,49 +313,9 @@ def _parts(moments: NDArray[np.datetime64]) -> dict[str, Array]:
         (days.astype(np.int64) + 3) % 7,
         seconds // 3600 % 24,
         (seconds - np.datetime64(ORIGIN, "s").astype(np.int64)) / 86400,
+        seconds % 86400 / 3600,
     )
-    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in zip(PARTS, parts, strict=True)}
-
-
-@dataclass(frozen=True)
-class TimesOfDay(Form):
-    """How a column of times of the day, such as 13:45 and 1:45 pm, becomes a feature: hours since midnight.
-
-    Examples
-    --------
-    >>> TimesOfDay().values(["13:45", "1:30 am", "25:00"])
-    array([[13.75],
-           [ 1.5 ],
-           [  nan]])
-    """
-
-    what = "times of the day"
-
-    @classmethod
-    def recognize(cls, texts: Sequence[str]) -> TimesOfDay | None:
-        """Return how these texts become hours; None unless all are times, but for those that say nothing."""
-        given = [text for text in texts if text.lower() not in MISSING]
-        return cls() if given and not any(np.isnan(_hours(text)) for text in given) else None
-
-    def features(self, name: str) -> list[str]:
-        """Return the name of the feature of a column."""
-        return [f"{name}: hour"]
-
-    def values(self, texts: Sequence[str]) -> Array:
-        """Return the hours of each time."""
-        return np.array([[_hours(text)] for text in texts]).reshape(-1, 1)
-
-
-def _hours(text: str) -> float:
-    found = _HOURS.fullmatch(text.strip())
-    if found is None:
-        return np.nan
-    hour, minutes, seconds, half = int(found[1]), int(found[2]), float(found[3] or 0), found[4]
-    if minutes >= 60 or seconds >= 60 or hour > 23 or (half and not 1 <= hour <= 12):
-        return np.nan
-    if half:
-        hour = hour % 12 + 12 * (half.lower() == "p")
-    return hour + minutes / 60 + seconds / 3600
+    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in zip(PARTS + _TIMES, parts, strict=True)}
 
 
 @dataclass(frozen=True)

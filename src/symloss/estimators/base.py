@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, check
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.columns import Encoding, check_collected, check_range, column_names, has_only_numbers, library_of
+from symloss.columns import Encoding, check_range, column_names, has_only_numbers, library_of
 from symloss.estimators.judging import Judge
 from symloss.models.family import TrainingData
 
@@ -76,7 +76,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any) -> Any:
         check_is_fitted(self, "threshold_")
-        check_collected(X)
         if self.encoding_ is None:
             X = self._numbers(X, reset=False)
             check_range(X, getattr(self, "feature_names_in_", None))
@@ -132,7 +131,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
-        check_collected(X)
         if reset:
             self._set_fitted(encoding_=_encoding_of(X, sample_weight))
         if self.encoding_ is None:

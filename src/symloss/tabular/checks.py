@@ -40,17 +40,6 @@ def check_table(frame: DataFrame, encoding: Encoding, values: Array, positive: P
         How it becomes features, and these.
     positive, weight
         Whether each label is the positive one, and the weight of each row.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"plan": ["a", "b"] * 30, "ended": ["yes", "no"] * 30})
-    >>> encoding = Encoding.fit(frame)
-    >>> positive = np.arange(60) % 2 == 0
-    >>> for warning in check_table(frame, encoding, encoding.transform(frame).values, positive, np.ones(60)):
-    ...     print(warning)
-    column 'plan' alone tells the label (AUC 1.000 on the labels given): leave it out (drop='plan') if it ...
-    column 'ended' alone tells the label (AUC 1.000 on the labels given): leave it out (drop='ended') if it ...
     """
     some = np.concatenate([  # an AUC of 0.99 is seen in some rows as well as in all
         rows[:: len(rows) // _ENOUGH_OF_A_CLASS + 1] for rows in (np.flatnonzero(positive), np.flatnonzero(~positive))
@@ -97,13 +86,6 @@ def disagreement(frame: DataFrame, positive: Positive, weight: Array) -> tuple[i
 
     If rows with the same features have the same true label, then in a group with p positive and q negative labels
     min(p, q) or more are wrong, and the sum over all groups is the largest lower bound.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"city": ["Oslo", "Oslo", "Oslo", "Rome"]})
-    >>> disagreement(frame, np.array([True, True, False, False]), np.ones(4))
-    (3, 1.0)
     """
     if not len(frame.columns):
         return 0, 0.0
@@ -201,16 +183,6 @@ class Differences:
         How tables become features, and what the one that was fitted looked like.
     kept : collection of str
         Columns that are only kept beside the predictions, which may be new.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> encoding = Encoding.fit(pd.DataFrame({"age": [30, 40, 50]}))
-    >>> differences = Differences(encoding, Profile(("age", "churn"), {"age": (30.0, 50.0)}))
-    >>> differences.add(pd.DataFrame({"age": [35, 900], "plan": ["a", "b"]}), unseen={})
-    >>> differences.sentences()
-    ['columns that the table of the fit did not have are ignored: plan',
-     "column 'age' is far outside the range of the fit in 1 of 2 rows"]
     """
 
     encoding: Encoding

@@ -75,15 +75,7 @@ def read(
 
 
 def labeled_table(data: Any, label: str, ids: Collection[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
-    """Return a table that has the column of the label; if a file does not, the error says how it was read.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> labeled_table(pd.DataFrame({"age": [30]}), "churn")
-    Traceback (most recent call last):
-    ValueError: no column 'churn' (the label); the columns are 'age'
-    """
+    """Return a table that has the column of the label; if a file does not, the error says how it was read."""
     found = read(data, options, written=[label, *ids])
     try:
         check_columns([label], found.frame, "the label")
