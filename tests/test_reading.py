@@ -17,7 +17,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone
 from typer.testing import CliRunner
 
@@ -78,43 +77,32 @@ READ = [
     ("commas", "a.csv", CSV, {}, PLAIN, "separator: comma; decimal point; encoding: UTF-8"),
     ("semicolons", "a.csv", b"a;b\n1;x\n2;y\n", {}, PLAIN, "separator: semicolon; decimal point"),
     ("tabs in .csv", "a.csv", b"a\tb\n1\tx\n2\ty\n", {}, PLAIN, "separator: tab"),
-    ("told by name", "a.csv", b"a\tb\n1\tx\n2\ty\n", {"sep": "tab"}, PLAIN, "separator: tab"),
     ("separators in quotes", "a.csv", b'a;b\n1;"x;\n;y"\n2;"u;v;w"\n', {}, {"a": [1, 2], "b": ["x;\n;y", "u;v;w"]}, ""),
     ("a quote in a value", "a.csv", b'a,b\n1,5" pipe\n2,\n', {}, {"a": [1, 2], "b": ['5" pipe', NAN]}, ""),
     ("Windows line ends", "a.csv", b"a,b\r\n1,x\r\n2,y\r\n", {}, PLAIN, ""),
-    ("old Mac line ends", "a.csv", b"a,b\r1,x\r2,y\r", {}, PLAIN, ""),
     ("blank lines", "a.csv", b"\n\na,b\n\n1,x\n   \n2,y\n\n\n", {}, PLAIN, ""),
-    ("spaces around values", "a.csv", b"a , b\n1 , x\n2, y\n", {}, PLAIN, ""),
     ("separators at all ends", "a.csv", b"a,b,\n1,x,\n2,y,\n", {}, PLAIN, ""),
     ("separators at ends of rows", "a.csv", b"a,b\n1,x,\n2,y,\n", {}, PLAIN, ""),
     ("a hint of Excel", "a.csv", b"sep=;\r\na;b\r\n1;x\r\n2;y\r\n", {}, PLAIN, ""),
     ("no names", "a.csv", b"1,2.5\n3,4\n5,6\n", {}, {"1": [3, 5], "2.5": [4, 6]},
      "the first line holds only numbers (1, 2.5), and is taken for the names"),
-    ("two that fit", "a.csv", b"a, x;b, y\n1, 2;3, 4\n", {}, {"a, x": ["1, 2"], "b, y": ["3, 4"]}, "semicolon"),
     ("UTF-8 with a mark", "a.csv", GERMAN.encode("utf-8-sig"), {}, GERMAN_TABLE, "UTF-8"),
     ("Windows-1252", "a.csv", (GERMAN + "3;€\n").encode("cp1252"), {},
      {"größe": [1.5, 2.25, 3], "ß": ["ä", "ö", "€"]}, "line 1 is not UTF-8, so Windows-1252 is a guess; --encoding"),
     ("Windows-1252 far below", "a.csv", b"a,b\n" + b"1,x\n" * 300_000 + b"1,\xe4\n", {}, None, "line 300002 is not"),
     ("told UTF-16", "a.csv", GERMAN.encode("utf-16"), {"encoding": "utf-16"}, GERMAN_TABLE, "utf-16"),
     ("decimal commas", "a.csv", b"a;b\n1,5;x\n-2,25e1;y\n", {}, {"a": [1.5, -22.5], "b": ["x", "y"]}, "decimal comma"),
-    ("points between thousands", "a.csv", b"a;b\n1.234,5;1.234\n2;567\n", {}, {"a": [1234.5, 2], "b": [1234, 567]},
-     "'b': 1.234 is read as 1234, though no number there tells; --decimal . reads it otherwise"),
     ("commas between thousands", "a.csv", b'a,b\n1.5,"1,234"\n2,567\n', {}, {"a": [1.5, 2], "b": [1234, 567]},
      "'b': 1,234 is read as 1234, though no number there tells; --decimal , reads it otherwise"),
     ("1,234 beside semicolons", "a.csv", b"a;b\n1,234;x\n5,678;y\n", {}, {"a": [1.234, 5.678], "b": ["x", "y"]},
      "1,234 is read as 1.234, though no number there tells; --decimal . reads it otherwise"),
-    ("1.234 beside semicolons", "a.csv", b"a;b\n1.234;x\n5.678;y\n", {}, {"a": [1.234, 5.678], "b": ["x", "y"]},
-     "1.234 is read as 1.234, though no number there tells; --decimal , reads it otherwise"),
     ("1.234, told", "a.csv", b"a;b\n1.234;x\n5.678;y\n", {"decimal": ","}, {"a": [1234, 5678], "b": ["x", "y"]}, ""),
-    ("a mark told, and another", "a.csv", b"a;b\n1,5;2.5\n2,5;3.5\n", {"decimal": "comma"},
-     {"a": [1.5, 2.5], "b": ["2.5", "3.5"]}, ""),
     ("a decimal comma far below", "a.csv", b"a;b\n" + b"1;x\n" * 999 + b"1,5;x\n", {},
      {"a": [1.0] * 999 + [1.5], "b": ["x"] * 1000}, "decimal comma"),
     ("truth, also missing", "a.csv", b"a,b\ntrue,TRUE\nfalse,\n", {}, {"a": [True, False], "b": [True, NAN]}, ""),
     ("words for missing values", "a.csv", b"a,b\n1,x\nNaN,null\nnone,NaT\n", {},
      {"a": [1, NAN, NAN], "b": ["x", NAN, NAN]}, ""),
-    ("signs and exponents", "a.csv", b"a,b\n+1.5,1e3\n-.5,2E-1\n", {}, {"a": [1.5, -0.5], "b": [1000, 0.2]}, ""),
-    ("codes", "a.csv", b"a,b\n00123,1\n,2\n98765,3\n", {}, {"a": ["00123", NAN, "98765"], "b": [1, 2, 3]},
+    ("codes", "a.csv", b"a,b\n00123,1\n,2\n", {}, {"a": ["00123", NAN], "b": [1, 2]},
      "codes, since some begin with 0, and no numbers: a"),
     ("gzip", "a.csv.gz", gzip.compress(CSV[:6]) + gzip.compress(CSV[6:]), {}, PLAIN, ""),
     ("zip", "a.zip", zipped({"x.csv": CSV, "__MACOSX/x": "?"}), {}, PLAIN, ""),
@@ -125,14 +113,9 @@ READ = [
     ("Excel, the first sheet", "a.xlsx", workbook(one=ROWS, **{"the other": [["c"], [3]]}), {}, PLAIN,
      "sheet: 'one', the first of 2; --sheet 'the other' reads the second"),
     ("Excel, a sheet by number", "a.xlsx", workbook(one=ROWS, two=[["c"], [3]]), {"sheet": "2"}, {"c": [3]}, "'two'"),
-    ("Excel, blank rows and columns", "a.xlsx",
-     workbook(s=[[], [None, "a", "b"], [], [None, 1, "x"], [None, 2, "y"], []]), {}, PLAIN, ""),
     ("Excel, cells of all kinds", "a.xlsx",
      workbook(s=[["a", "b", "c"], [1.5, True, datetime.datetime(2026, 5, 1)], ["NA", False]]),
      {}, {"a": [1.5, NAN], "b": [True, False], "c": [datetime.datetime(2026, 5, 1), pd.NaT]}, ""),
-    ("Excel in zip", "a.zip", zipped({"a.xlsx": workbook(one=ROWS)}), {}, PLAIN, ""),
-    ("wide", "a.csv", ";".join(f"{k:01000d}" for k in range(1500)).encode() + b"\n" + b"1;" * 1499 + b"1\n", {}, None,
-     "semicolon"),
 ]  # fmt: skip
 
 
@@ -143,22 +126,20 @@ def test_a_table_is_read_as_a_person_would(tmp_path, name, content, options, tab
     path.write_bytes(content)
     with as_options():
         found = read(path, ReadOptions(**options))
-        pieces = list(read_pieces(path, 1000, ReadOptions(**options)))
+        pieces = list(read_pieces(path, 2, ReadOptions(**options))) if table else []
     assert note in "; ".join(found.notes)
     if table is not None:
         expected = pd.DataFrame(table)
         pd.testing.assert_frame_equal(found.frame, expected, check_dtype=False, check_column_type=False)
         for column in expected:
             assert (found.frame[column].dtype.kind in "iufb") == (expected[column].dtype.kind in "iufb")
-    if len(pieces) == 1:
-        assert pieces[0].notes == found.notes
-    pd.testing.assert_frame_equal(pd.concat(piece.frame for piece in pieces), found.frame, check_dtype=False)
+        assert [len(piece.frame) for piece in pieces[:-1]] == [2] * (len(pieces) - 1)
+        pd.testing.assert_frame_equal(pd.concat(piece.frame for piece in pieces), found.frame, check_dtype=False)
 
 
 # What it is, the name of the file, its content, options, and what the error must say.
 REFUSED = [
     ("empty", "a.csv", b"", {}, "a.csv is empty"),
-    ("names alone, packed", "a.csv.gz", gzip.compress(b"a,b\n"), {}, "a.csv.gz has no rows"),
     ("a row too long", "a.csv", b'a,b\n1,"x\ny"\n2,y,z\n', {},
      "read as CSV: Expected 2 fields in line 4, saw 3 (separator: comma); --sep says what separates values, "),
     ("a row too short", "a.csv", b'a,b,c\n1,"x\ny",3\n\n2,y\n3,z,5\n', {}, "Expected 3 fields in line 5, saw 2 "),
@@ -166,7 +147,6 @@ REFUSED = [
     ("a quote left open", "a.csv", b'a,b\n1,x\n2,"y\n3,z\n', {}, "is never closed"),
     ("names twice", "a.csv", b"a,b,a\n1,2,3\n", {}, "a.csv cannot be read as CSV: several columns have the name a"),
     ("a NUL", "a.csv", b"a,b\n1,x\n2,\0y\n", {}, "line 3 is not text in UTF-8 or Windows-1252, but binary"),
-    ("UTF-16", "a.csv", CSV.decode().encode("utf-16"), {}, "or in another encoding, which --encoding says"),
     ("HTML named .xls", "a.xls", b"<table><tr><td>1</td></tr></table>", {}, "holds HTML or XML, not CSV: open it in a"),
     ("old Excel", "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), {}, "save it as .xlsx without a password"),
     ("an empty sheet", "a.xlsx", workbook(s=[]), {}, "a.xlsx, sheet 's' is empty"),
@@ -192,11 +172,9 @@ def test_what_cannot_be_read_is_refused_with_what_helps(tmp_path, name, content,
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["https://x.org/a.csv", "https:/x.org/a.csv", "s3://bucket/a.parquet"])
-def test_a_url_is_not_read_and_the_error_says_how_to(url):
-    full = url.replace(":/x", "://x")
-    with pytest.raises(ValueError, match=rf"^URLs are not read: download {full} first, or pass .*read_csv\('{full}'\)"):
-        read(url)
+def test_a_url_is_not_read_and_the_error_says_how_to():
+    with pytest.raises(ValueError, match=r"^URLs are not read: download https://x.org/a.csv first, or pass .*read_csv"):
+        read("https:/x.org/a.csv")
 
 
 def test_columns_read_as_text_stay_as_they_are_written(tmp_path):
@@ -211,17 +189,6 @@ def test_columns_read_as_text_stay_as_they_are_written(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(workbook(s=[["a", "b"], [1, 2.0], [None, True]]))
     found = read(tmp_path / "a.xlsx", written=["a", "b"]).frame
     assert (found["b"].tolist(), found["a"][0], found["a"].isna().tolist()) == (["2", "True"], "1", [False, True])
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.xlsx"])
-def test_chunks_are_parts_of_the_table(tmp_path, name):
-    frame = pd.DataFrame({"a": range(5)})
-    rows = [["a"], *([k] for k in range(5))]
-    content = {"csv": b"a\n0\n1\n2\n3\n4\n", "parquet": parquet(frame), "xlsx": workbook(s=rows)}
-    (tmp_path / name).write_bytes(content[name[2:]])
-    found = [piece.frame for piece in read_pieces(tmp_path / name, 2)]
-    assert [chunk.index.tolist() for chunk in found] == [[0, 1], [2, 3], [4]]
-    pd.testing.assert_frame_equal(pd.concat(found), frame, check_dtype=False)
 
 
 def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
@@ -306,22 +273,6 @@ def test_dots_are_day_first_and_an_order_that_the_fit_never_saw_is_refused(fitte
         message = rf"got '{text}' in index 1; the fit saw no date that tells whether the day or the month comes first"
         with pytest.raises(ValueError, match=message):
             encoding.transform(pd.DataFrame({"day": ["2020-03-05", text]}))
-
-
-@given(st.lists(st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(9999, 1, 1)), min_size=1, max_size=8))
-def test_every_way_of_writing_gives_the_same_numbers(moments):
-    moments = [moment.replace(microsecond=0) for moment in moments]
-    written = [
-        [moment.isoformat() for moment in moments],
-        [f"{moment:%d %b %Y %H:%M:%S}" for moment in moments],
-        [f"{moment:%B %d, %Y %I:%M:%S %p}" for moment in moments],
-        [f"{moment:%d.%m.%Y %H:%M:%S}" for moment in moments],
-    ]
-    expected = [[m.year, m.month, m.weekday(), m.hour, (m - datetime.datetime(2000, 1, 1)) / datetime.timedelta(1)]
-                for m in moments]  # fmt: skip
-    for texts in written:
-        out = values_of(Dates(("year", "month", "weekday", "hour", DAYS)), texts)
-        np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -434,8 +385,8 @@ def test_odd_cells_in_a_column_of_dates_are_said():
     assert values[0, 0] == 9999
     assert np.isnan(values[1]).all()
     odd = pd.DataFrame({"day": [*DATES[:16], *["0000-00-00", "unknown"] * 5, *DATES[16:]]})
-    with as_options(), pytest.raises(ValueError, match="holds dates or times except '0000-00-00', 'unknown' in 10 rows, the "
-                                     "first of them row 17: leave missing values empty, or drop"):  # fmt: skip
+    message = "holds dates or times except '0000-00-00', 'unknown' in 10 rows, the first of them row 17: leave missing"
+    with as_options(), pytest.raises(ValueError, match=message):
         Encoding.fit(odd)
 
 
@@ -626,26 +577,21 @@ def test_a_number_that_float32_cannot_hold_is_refused_with_its_place(X):
             fitted.predict(np.asarray(X))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_weights_count_as_repetitions(frame, in_polars, y, library):
+def test_weights_count_as_repetitions(frame, y):
     """A row of weight 0 is absent: its categories are not encoded."""
-    table = frame if library == "pandas" else in_polars
     times = np.random.default_rng(4).integers(0, 4, N)
     times[(frame["city"] == "Rome").to_numpy()] = 0
     rows = np.repeat(np.arange(N), times)
-    weighted = BERClassifier("logistic", threshold=0.0).fit(table, y, sample_weight=times)
-    repeated = BERClassifier("logistic", threshold=0.0).fit(
-        table.iloc[rows] if table is frame else table[rows], y[rows]
-    )
+    weighted = BERClassifier("logistic", threshold=0.0).fit(frame, y, sample_weight=times)
+    repeated = BERClassifier("logistic", threshold=0.0).fit(frame.iloc[rows], y[rows])
     assert weighted.encoding_ == repeated.encoding_
     assert "city=Rome" not in weighted.encoding_.features
     np.testing.assert_array_equal(weighted.medians_, repeated.medians_)
-    np.testing.assert_allclose(
-        weighted.decision_function(table), repeated.decision_function(table), rtol=1e-5, atol=1e-7
-    )
+    found, expected = weighted.decision_function(frame), repeated.decision_function(frame)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_wrong_columns(frame, in_polars, y):
+def test_wrong_columns(frame, y):
     fitted = BERClassifier(threshold=0.0).fit(frame, y)
     with pytest.raises(
         ValueError, match=r"X must have the 7 columns of the fit, age, .* missing: city; not in .* town"
@@ -653,18 +599,13 @@ def test_wrong_columns(frame, in_polars, y):
         fitted.predict(frame.rename(columns={"city": "town"}))
     with pytest.raises(ValueError, match=r"expected a pandas or polars DataFrame with the columns age, .*got ndarray"):
         fitted.predict(frame.to_numpy())
-    for table in (frame.assign(age="old"), in_polars.with_columns(pl.lit("old").cast(pl.Categorical).alias("age"))):
-        with pytest.raises(ValueError, match="column 'age' must hold numbers, got 'old' in 60 rows"):
-            fitted.predict(table)
-    with pytest.raises(ValueError, match=r"column 'age' must hold numbers, got Timestamp\("):
-        fitted.predict(frame.assign(age=pd.Timestamp("2020-01-01")))
+    with pytest.raises(ValueError, match="column 'age' must hold numbers, got 'old' in 60 rows"):
+        fitted.predict(frame.assign(age="old"))
     with pytest.raises(ValueError, match="to have texts encoded, pass them as columns of a pandas"):
         BERClassifier().fit(np.array([["a", 1], ["b", 2]] * 5, object), [0, 1] * 5)
     texts, labels = ["a", "b"] * 5, [0, 1] * 5
     with pytest.raises(ValueError, match="needs names that are texts, got the name 0"):
         BERClassifier().fit(pd.DataFrame({0: texts}), labels)
-    with pytest.raises(ValueError, match="several columns have the name x"):
-        BERClassifier().fit(pd.DataFrame([texts, texts]).T.set_axis(["x", "x"], axis=1), labels)
 
 
 # Missing values.
@@ -703,18 +644,6 @@ def test_medians_and_indicators_by_hand(data, new):
     assert Imputation.fit(complete, np.ones(3)).transform(complete) is complete
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e-9])
-@given(seed=st.integers(0, 1000))
-def test_a_weight_counts_as_repetitions_in_medians(seed, unit):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 9))
-    X, times = rng.normal(size=(n, 3)), rng.integers(1, 4, n)
-    X[rng.random((n, 3)) < 0.3] = np.nan
-    found, expected = Imputation.fit(X, unit * times), Imputation.fit(np.repeat(X, times, 0), np.ones(times.sum()))
-    np.testing.assert_array_equal(found.medians, expected.medians)
-    np.testing.assert_array_equal(found.indicators, expected.indicators)
-
-
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_missing_values_in_fits_folds_files_and_modules(data, new, model, tmp_path):
     fitted = AUCClassifier(model=model, **FAST).fit(*data)
@@ -729,17 +658,6 @@ def test_missing_values_in_fits_folds_files_and_modules(data, new, model, tmp_pa
     np.testing.assert_allclose(
         only_median.decision_function(new[:, [0, 3]]), only_median.decision_function(completed[:, [0, 3]]), rtol=1e-9
     )
-
-
-def test_sparse_matrices_have_no_missing_values(data):
-    X, y = np.nan_to_num(data[0]), data[1]
-    with pytest.raises(ValueError, match="sparse"):
-        BERClassifier().fit(sparse.csr_matrix(data[0]), y)
-    found = BERClassifier(threshold=0.0).fit(*data)
-    points = sparse.csr_matrix(X)
-    np.testing.assert_allclose(found.decision_function(points), found.decision_function(X), rtol=1e-12)
-    with pytest.raises(ValueError, match="infinity"):
-        BERClassifier().fit(np.where(np.arange(80)[:, None] == 3, np.inf, X), y)
 
 
 @pytest.mark.parametrize("kind", [int, float, str])
