@@ -67,7 +67,7 @@ def model(data):
 
 @pytest.fixture(scope="module")
 def page(model, data):
-    return fit_page(model, data[0], column_importance(model, data[0]), About("data.csv", "symloss fit", ["who"]))
+    return fit_page(model, data[0], column_importance(model, data[0], 20), About("data.csv", "symloss fit", ["who"]))
 
 
 def run(*arguments, width=140):
@@ -562,7 +562,7 @@ def test_importance_is_that_of_columns_and_bounded_in_time():
     frame, _ = table(300)
     frame = frame.assign(rest=rng.normal(size=300))
     model = fit(frame, drop=["who"])
-    found = column_importance(model, frame)
+    found = column_importance(model, frame, 20)
     assert found[0].column == "x"
     assert {each.column for each in found} == {"x", "plan", "rest"}
     assert found[0].is_clear
@@ -630,7 +630,7 @@ def test_names_labels_and_values_cannot_break_the_page():
     frame[HOSTILE] = np.where(frame["x"] > 2, "<b>{{ 7 * 7 }}</b>", "'\"&amp;")
     frame = frame.rename(columns={"y": f"label {HOSTILE}"})
     model = fit(frame, f"label {HOSTILE}", drop=["who"])
-    page = fit_page(model, frame, column_importance(model, frame), About(HOSTILE, HOSTILE, [HOSTILE]))
+    page = fit_page(model, frame, column_importance(model, frame, 20), About(HOSTILE, HOSTILE, [HOSTILE]))
     found = Structure(page)
     assert not {"script", "img", "b"} & {tag for tag, _ in found.tags}
     assert "{{ 7 * 7 }}" in found.text
@@ -642,7 +642,7 @@ def test_a_table_without_signal_says_so():
     rng = np.random.default_rng(8)
     frame = pd.DataFrame({"x": rng.normal(size=120), "y": rng.permutation(["a", "b"] * 60)})
     model = fit(frame)
-    text = text_of(fit_page(model, frame, column_importance(model, frame), About("data.csv")))
+    text = text_of(fit_page(model, frame, column_importance(model, frame, 20), About("data.csv")))
     assert "Do the columns tell the labels apart? Not that one could see" in text
     assert "How good is the ranking on true labels? Cannot be told" in text
     assert "Do the labels belong to these rows?" in text
@@ -691,13 +691,18 @@ def test_a_page_that_fails_loses_nothing(data, model, tmp_path, monkeypatch):
 
 def test_the_page_in_a_browser(visit, page, tmp_path):
     (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    frame, _ = table(100, distance=3.0, seed=2)
+    untold = fit_page(fit(frame, drop="who"), frame, None, About("data.csv"))
+    assert "symloss page MODEL --wrong-positive" in text_of(untold)
+    (tmp_path / "untold.html").write_text(untold, encoding="utf-8")
     for width, scheme in ((1400, "light"), (390, "dark")):
-        seen = visit(tmp_path / "report.html", viewport={"width": width, "height": 900}, color_scheme=scheme)
-        assert seen.evaluate("document.documentElement.scrollWidth") == width
-        assert seen.locator(".button").is_visible()
-        assert seen.locator("svg polyline.curve").count() == 2
-        background = seen.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
-        assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 27)"}[scheme]
+        for name, curves in (("report.html", 2), ("untold.html", 1)):
+            seen = visit(tmp_path / name, viewport={"width": width, "height": 900}, color_scheme=scheme)
+            assert seen.evaluate("document.documentElement.scrollWidth") == width
+            assert seen.locator(".button").is_visible()
+            assert seen.locator("svg polyline.curve").count() == curves
+            background = seen.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
+            assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 27)"}[scheme]
 
 
 # --- Saving, scikit-learn, modules ---

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+_SECONDS = 20.0  # to find out which columns matter
+
+
 class Documents(NamedTuple):
     """What the files beside a model are made of: the model, the table, how it came about, and what was found out."""
 
@@ -36,8 +39,9 @@ class Documents(NamedTuple):
 
     @classmethod
     def of(cls, model: TableModel, frame: DataFrame, about: About, audit: bool = False) -> Documents:
-        """Return what is found out of a model that has just been fitted."""
-        return cls(model, frame, about, None if audit else column_importance(model, frame))
+        """Return what is found out of a model that has just been fitted; a time limit holds for this, too."""
+        seconds = min(_SECONDS, model.estimator.time_limit or _SECONDS)
+        return cls(model, frame, about, None if audit else column_importance(model, frame, seconds))
 
     @classmethod
     def read(cls, folder: Path) -> Documents:

@@ -39,7 +39,7 @@ class Importance(NamedTuple):
         return self.fall > (0.01 if self.sd is None else 2 * self.sd)
 
 
-def column_importance(model: TableModel, frame: DataFrame, seconds: float = 20.0) -> list[Importance]:
+def column_importance(model: TableModel, frame: DataFrame, seconds: float) -> list[Importance]:
     """Return how much each column matters, the most important first.
 
     The members are fitted again on each fold of the rows, so that no row is scored by a model that has seen its label.
@@ -52,7 +52,7 @@ def column_importance(model: TableModel, frame: DataFrame, seconds: float = 20.0
     >>> x = np.arange(60.0)
     >>> frame = pd.DataFrame({"x": x % 20, "other": x % 3, "y": (["no"] * 10 + ["yes"] * 10) * 3})
     >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
-    >>> [(found.column, found.is_clear) for found in column_importance(model, frame)]
+    >>> [(found.column, found.is_clear) for found in column_importance(model, frame, seconds=20)]
     [('x', True), ('other', False)]
     """
     start, estimator, rows = time.monotonic(), model.estimator, rows_of(model)
