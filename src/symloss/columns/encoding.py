@@ -41,13 +41,7 @@ _ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that 
 
 
 class Column(NamedTuple):
-    """A column of a table, and what it becomes.
-
-    Examples
-    --------
-    >>> Column("day", Dates(("year", "month"))).features
-    ['day: year', 'day: month']
-    """
+    """A column of a table, and what it becomes."""
 
     name: str
     form: Form = _PLAIN
@@ -159,20 +153,20 @@ class Encoding(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.columns]  # type: ignore[call-overload]
+        columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.columns]
         return {"columns": columns, "dropped": self.dropped, "max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
         """Return the encoding that ``to_json`` has turned into JSON."""
-        columns = {}
+        columns: dict[str, Form] = {}
         for column in stored["columns"]:
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in column.items()}
-            name, form = settings.pop("name"), settings.pop("form")
+            name, form = str(settings.pop("name")), str(settings.pop("form"))
             columns[name] = _FORMS[form](**settings)
         if len(columns) < len(stored["columns"]) or not columns:
             raise ValueError("expected columns of different names in an encoding, found others")
-        return cls(tuple(map(Column, columns, columns.values())), stored["dropped"], stored["max_categories"])
+        return cls(tuple(Column(*item) for item in columns.items()), stored["dropped"], stored["max_categories"])
 
 
 def as_text(value: Any) -> str:
@@ -188,9 +182,10 @@ def as_text(value: Any) -> str:
 
 def check_range(X: Any, names: Sequence[str] | None = None) -> None:
     """Raise ValueError at a number of a dense array that float32, in which trees hold features, cannot hold."""
-    if not isinstance(X, np.ndarray):
-        return
-    if max(np.fmax.reduce(X, None, initial=0.0), -np.fmin.reduce(X, None, initial=0.0)) > LARGEST:
+    if (
+        isinstance(X, np.ndarray)
+        and max(np.fmax.reduce(X, None, initial=0.0), -np.fmin.reduce(X, None, initial=0.0)) > LARGEST
+    ):
         row, k = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
         where = f"row {row} of column {k if names is None else names[k]!r}"
         raise ValueError(f"X must hold numbers up to {LARGEST:.2g} in size, got {X[row, k]:g} in {where}")
@@ -318,7 +313,7 @@ def _fill(form: Form, series: Series, out: Array) -> int:
         order = isinstance(form, Dates) and form.day_first is None and is_date(example)
         reason = "; the fit saw no date that tells whether the day or the month comes first" if order else ""
         raise ValueError(
-            f"column {series.name!r} must hold {form.what}, got {example!r} in {_where(series, rows)}{reason}"
+            f"column {series.name!r} must hold dates or times, got {example!r} in {_where(series, rows)}{reason}"
         )
     return int(rows.sum())
 

@@ -49,50 +49,13 @@ _DATES = [
 ] + [re.compile(pattern, re.ASCII) for pattern in (rf"{_YEAR}-(?P<month>\d{{2}})", _TIME)]
 
 
-class Form:
-    """What a column becomes: ``what`` it must hold, and whether its features are ``measured`` on a scale."""
-
-    what: ClassVar[str]
-    measured: ClassVar[bool] = True
-
-    @property
-    def decision(self) -> str:
-        """What the column becomes, in words."""
-        return self.what
-
-    def features(self, name: str) -> list[str]:
-        """Return the names of the features of a column."""
-        return [name]
-
-    def values(self, texts: Sequence[str]) -> Array:
-        """Return the features of each text, NaN where it cannot be read."""
-        raise NotImplementedError
-
-    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the features of ``texts[codes]`` into ``out``, which is 0; the last text, of the code -1, is missing.
-
-        Return which texts cannot be read, or are not known.
-        """
-        out[:] = np.vstack([self.values(texts), np.full(out.shape[1], np.nan)])[codes]
-        wrong = np.zeros(len(texts) + 1, bool)
-        wrong[codes] = np.isnan(out[:, 0])
-        return wrong & [*(text.lower() not in MISSING for text in texts), False]
-
-
 @dataclass(frozen=True)
-class Categories(Form):
-    """A feature for each of these texts, 1 where the column has it; None is that of missing values.
-
-    Examples
-    --------
-    >>> Categories(("Oslo", None)).features("city")
-    ['city=Oslo', 'city is missing']
-    """
+class Categories:
+    """A feature for each of these texts, 1 where the column has it; None is that of missing values."""
 
     names: tuple[str | None, ...]
 
-    what = "categories"
-    measured = False
+    measured: ClassVar[bool] = False
 
     @property
     def decision(self) -> str:
@@ -113,7 +76,7 @@ class Categories(Form):
 
 
 @dataclass(frozen=True)
-class Numbers(Form):
+class Numbers:
     """Numbers, also as texts written for people: 1,000.52, 45%, $12.50.
 
     Parameters
@@ -138,7 +101,7 @@ class Numbers(Form):
     mark: str = ""
     told: bool = True
 
-    what = "numbers"
+    measured: ClassVar[bool] = True
 
     @classmethod
     def recognize(cls, texts: Iterable[str]) -> Numbers | None:
@@ -173,6 +136,10 @@ class Numbers(Form):
         told = "" if self.told else " (no value tells what comes before decimals: a point, so 1,000 is a thousand)"
         return f"numbers{comma}{marked}{told}"
 
+    def features(self, name: str) -> list[str]:
+        """Return the name of the feature of a column."""
+        return [name]
+
     def number(self, text: str) -> float:
         """Return the number that a text says, NaN if it says none."""
         amount = _amount(text)
@@ -199,7 +166,7 @@ def _in_order(body: str, decimal: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Dates(Form):
+class Dates:
     """How a column of dates, or of times of the day, becomes numbers.
 
     Parameters
@@ -215,18 +182,15 @@ class Dates(Form):
 
     Examples
     --------
-    >>> dates = Dates.recognize(["24/12/2020", "1/2/2020"])
-    >>> dates
+    >>> Dates.recognize(["24/12/2020", "1/2/2020"])
     Dates(parts=('month', 'weekday', 'days since 2000-01-01'), day_first=True, told=True)
-    >>> dates.values(["2/1/2000"])
-    array([[1., 6., 1.]])
     """
 
     parts: tuple[str, ...]
     day_first: bool | None = None
     told: bool = True
 
-    what = "dates or times"
+    measured: ClassVar[bool] = True
 
     @classmethod
     def recognize(cls, texts: Sequence[str]) -> Dates | None:
@@ -262,12 +226,14 @@ class Dates(Form):
         """Return the names of the features of a column."""
         return [f"{name}: {part}" for part in self.parts]
 
-    def values(self, texts: Sequence[str]) -> Array:
-        """Return the parts of each date."""
+    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
+        """Write the parts of the dates ``texts[codes]`` into ``out``; return which texts cannot be read."""
         written = [one if one and ("year" in one) != (self.parts == _TIMES) else None for one in map(_written, texts)]
-        moments = np.array([None if one is None else _moment(one, self.day_first) for one in written], "datetime64[s]")
+        dates = [None if one is None else _moment(one, self.day_first) for one in written]
+        moments = np.array([*dates, None], "datetime64[s]")  # the last, of the code -1, is missing
         parts = _parts(moments)
-        return np.column_stack([parts[name] for name in self.parts])
+        out[:] = np.column_stack([parts[name] for name in self.parts])[codes]
+        return np.asarray(np.isnat(moments) & [*(text.lower() not in MISSING for text in texts), False])
 
 
 def is_date(text: str) -> bool:
@@ -319,7 +285,7 @@ def _parts(moments: NDArray[np.datetime64]) -> dict[str, Array]:
 
 
 @dataclass(frozen=True)
-class Hashed(Form):
+class Hashed:
     """How a column of many texts becomes features: each text, or each of its words, goes to a feature by its hash.
 
     A hash depends on nothing but the text: no fold learns from the rows that it holds out, no list of texts has to be
@@ -333,19 +299,13 @@ class Hashed(Form):
         Whether each word of a text is hashed, in lower case, or the text as a whole.
     distinct : int
         How many distinct texts the fit had.
-
-    Examples
-    --------
-    >>> Hashed.of(["good, but very dear", "not good at all"])
-    Hashed(n_features=200, by_word=True, distinct=2)
     """
 
     n_features: int
     by_word: bool
     distinct: int
 
-    what = "texts"
-    measured = False
+    measured: ClassVar[bool] = False
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Hashed:
@@ -375,3 +335,6 @@ class Hashed(Form):
             rows = hasher.transform(texts)[codes[given]].tocoo()  # sparse to the end, for there may be many texts
             out[given[rows.row], rows.col] = rows.data
         return np.zeros(len(texts) + 1, bool)
+
+
+Form = Numbers | Categories | Dates | Hashed

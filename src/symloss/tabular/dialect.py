@@ -132,13 +132,7 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
 
 
 def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    r"""Yield the line where each row that is not blank starts, and its values.
-
-    Examples
-    --------
-    >>> list(records(["a;b\n", "\n", '"1\n', '2";3\n'], ";"))
-    [(1, ['a', 'b']), (3, ['1\n2', '3'])]
-    """
+    r"""Yield the line where each row that is not blank starts, and its values."""
     csv.field_size_limit(1 << 30)
     reader, before = csv.reader(lines, delimiter=sep, strict=strict), start - 1
     for row in reader:

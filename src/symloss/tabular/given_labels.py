@@ -97,8 +97,8 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
     if positive is not None:
         place = _match(positive, found)
         if place < 0 or (unlabeled and place == 0):
-            negative, larger = map(as_text, found)
-            raise ValueError(f"no label {positive!r} to be positive: the labels are {negative!r} and {larger!r}")
+            shown = " and ".join(repr(as_text(value)) for value in found)
+            raise ValueError(f"no label {positive!r} to be positive: the labels are {shown}")
         found = [found[1 - place], found[place]]
     places = np.array([found.index(label_of[value]) if value in label_of else -1 for value in spellings] + [-1])
     label = places[codes]  # 0, 1, or -1 where there is none; the code of a missing value is the last

@@ -205,7 +205,7 @@ def _read_parquet(source: Source, rows: int | None, written: Collection[str]) ->
             frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
             start += len(frame)
             _check_names(list(frame.columns), source)
-            yield Read(frame, [], ReadOptions(), _only(frame, written))
+            yield Read(frame, [], ReadOptions(), frame.filter(items=written))
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
 
@@ -241,7 +241,7 @@ def _read_excel(
     values = frame.assign(**{name: texts[name] for name in text if name in frame.columns}).infer_objects()
     for start in range(0, len(frame), rows or len(frame)):
         some = slice(start, start + (rows or len(frame)))
-        yield Read(values[some], notes, ReadOptions(sheet=sheet), _only(texts[some], written))
+        yield Read(values[some], notes, ReadOptions(sheet=sheet), texts[some].filter(items=written))
 
 
 def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
@@ -256,10 +256,6 @@ def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:
     raise ValueError(f"{file} has no sheet {str(wanted)!r} ({argument('sheet')}); its sheets are {shown}")
 
 
-def _only(frame: DataFrame, names: Collection[str]) -> DataFrame:
-    return frame[[name for name in names if name in frame.columns]]
-
-
 def _check_names(names: Sequence[str], source: Source) -> None:
     twice = sorted(name for name, times in Counter(names).items() if times > 1 and name)
     if twice:
@@ -270,15 +266,7 @@ def _check_names(names: Sequence[str], source: Source) -> None:
 
 
 def check_columns(names: Sequence[str], frame: DataFrame, what: str) -> None:
-    """Raise ValueError if a table lacks one of these columns, and suggest columns with similar names.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> check_columns(["chrun"], pd.DataFrame({"age": [1], "churn": [0]}), "the label column")
-    Traceback (most recent call last):
-    ValueError: no column 'chrun' (the label column); did you mean 'churn'?
-    """
+    """Raise ValueError if a table lacks one of these columns, and suggest columns with similar names."""
     known = list(frame.columns)
     lower = {str(column).lower(): column for column in known}
     for name in names:

@@ -20,10 +20,7 @@ _TEXT = (".csv", ".tsv")
 
 @contextmanager
 def whole_table(path: str | Path) -> Iterator[Callable[[DataFrame], None]]:
-    """Yield a function that writes the next rows of a CSV or Parquet file; if anything fails, nothing is changed.
-
-    A Parquet file gets a row group for every part. The columns have the types of the first part.
-    """
+    """Yield a function that writes the next rows of a CSV or Parquet file; if anything fails, nothing is changed."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file to write")
