@@ -361,11 +361,11 @@ class _ClassifierCV(BinaryClassifier):
         self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
         samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
-        noise = noise_of(*samples)
-        self.noise_ = None if noise.pi is None else noise
+        self.noise_ = noise_of(*samples)
         quality = np.full(len(averaged), np.nan)
         given = None if self.pi is None or self.pi_prime is None else Contamination(self.pi, self.pi_prime)
-        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, given)
+        rates = given or Contamination(self.noise_.pi, self.noise_.pi_prime)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, rates)
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if given is not None:
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
