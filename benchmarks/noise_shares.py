@@ -6,7 +6,7 @@
     python -m benchmarks.noise_shares draw PEOPLE people.csv                        # PEOPLE: see people.py
     python -m benchmarks.noise_shares measure reported.csv people.csv [--out benchmarks/results/noise_shares.md]
 
-A draw is a part of a table with noisy labels and the scores of ``AUCClassifierCV`` out of fold. Its line holds the curve
+A draw is a part of a table with noisy labels, and scores of ``AUCClassifierCV`` out of fold. Its lines hold the curve
 of these scores, as ``symloss.audit.noise.curve`` describes it, for either label, and the share of it that is wrong.
 ``draw`` adds to its file, and goes on where it was stopped. Nothing of the reported tables or of people's labels is in
 the reference.

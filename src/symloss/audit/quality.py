@@ -118,5 +118,7 @@ def logistic_curve(
     share = np.clip((weight[is_pos].sum() - e_neg) / kept, 0.01, 0.99)
     start = np.array([1.0, np.log(share / (1 - share))])
     options = {"ftol": 1e-12, "gtol": 1e-9}
-    slope, intercept = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (-30, 30)], options=options).x
+    slope, intercept = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (-30, 30)], options=options
+    ).x
     return float(slope / unit), float(center - unit * (intercept / slope if slope > 0 else 0.0))

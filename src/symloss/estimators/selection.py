@@ -501,9 +501,9 @@ class BERClassifierCV(_ClassifierCV):
         How probable it is that the label of each training point is right, by its out-of-fold score: see
         ``symloss.audit.label_quality``. It is low where the label is probably wrong, and NaN for points that no fold
         holds out.
-    noise_ : Noise or None
-        How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. It is None where
-        that cannot be told; ``estimate_noise(oof_scores_, y)`` then gives the reason and bounds.
+    noise_ : Noise
+        How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. There is always an answer, with
+        intervals that are wide where little can be told.
     best_estimator_ : object
         The candidate with the largest weight, fitted to all points.
     calibration_ : object
