@@ -108,9 +108,8 @@ def predict(
 ) -> None:
     """Predict the score, the label and the probability of each row of a table, in the order of its rows.
 
-    A score above 0 means the positive label. A file may be larger than memory. The column of probabilities is
-    clean_probability (of the true label) if the rates of the noise are known, else given_probability (of the label
-    that the row would be given).
+    A score above 0 means the positive label. A file may be larger than memory. The column
+    clean_probability is that of the true label, by the shares of wrong labels that were given or estimated.
 
     Another threshold than 0 can be given itself, as a share or a number of the rows of this table, or by what the two
     kinds of errors cost. The last needs the rates of wrong labels: given to the fit, or estimated by it.

@@ -502,8 +502,7 @@ class BERClassifierCV(_ClassifierCV):
         ``symloss.audit.label_quality``. It is low where the label is probably wrong, and NaN for points that no fold
         holds out.
     noise_ : Noise
-        How noisy the training labels are, by out-of-fold scores: see ``symloss.audit.estimate_noise``. There is always an answer, with
-        intervals that are wide where little can be told.
+        How noisy the training labels seem, with intervals, by out-of-fold scores: see ``symloss.audit.estimate_noise``.
     best_estimator_ : object
         The candidate with the largest weight, fitted to all points.
     calibration_ : object

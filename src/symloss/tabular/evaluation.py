@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.audit import Noise, label_quality
-from symloss.audit.noise import noise_of
 from symloss.corruption import Contamination
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
@@ -18,6 +17,7 @@ from symloss.metrics.samples import two_samples
 from symloss.tabular.model import Rows, TableModel
 
 Array = NDArray[np.float64]
+LEVEL = 0.9  # of the intervals of the noise
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Evaluation:
     unlabeled : bool
         Whether the rows that are not labeled positive have no label.
     noise : Noise
-        How noisy the labels are, or bounds and the reason why that cannot be told.
+        How noisy the labels seem.
     rates, rates_given
-        The rates pi and pi', or None, and whether they were given to the fit.
+        The rates pi and pi', and whether they were given to the fit.
     auc, balanced_accuracy : Estimate
         On the labels given.
-    clean_auc, clean_balanced_accuracy : Estimate or None
-        On clean labels, if there are rates.
+    clean_auc, clean_balanced_accuracy : Estimate
+        On clean labels, if errors are alike all over a class.
     warnings : tuple of str
         What is odd about these estimates.
     """
@@ -48,12 +48,12 @@ class Evaluation:
     weight: Array
     unlabeled: bool
     noise: Noise
-    rates: Contamination | None
+    rates: Contamination
     rates_given: bool
     auc: Estimate
     balanced_accuracy: Estimate
-    clean_auc: Estimate | None
-    clean_balanced_accuracy: Estimate | None
+    clean_auc: Estimate
+    clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]
 
     @property
@@ -62,25 +62,23 @@ class Evaluation:
         return float(self.weight[self.positive].sum() / self.weight.sum())
 
     @property
-    def prior(self) -> float | None:
-        """The share of the rows that is truly positive, if there are rates."""
-        if self.rates is None:
-            return None
+    def prior(self) -> float:
+        """The share of the rows that is truly positive."""
         share = self.share_labeled_positive
         return share * self.rates.pi + (1 - share) * self.rates.pi_prime
 
     @property
     def wrong_share(self) -> Estimate:
-        """The share of all labels that is wrong: an estimate, or from 0 to a bound where the noise cannot be told."""
-        noise = self.noise
+        """The share of all labels that is wrong; the interval of an estimate adds up those of both labels."""
 
         def wrong(pi: float, pi_prime: float) -> float:
             return self.share_labeled_positive * (1 - pi) + (1 - self.share_labeled_positive) * pi_prime
 
-        if self.rates_given and self.rates is not None:
-            return Estimate(wrong(*self.rates), wrong(*self.rates), wrong(*self.rates), noise.level)
-        low, high = wrong(noise.pi_high, noise.pi_prime_low), wrong(noise.pi_low, noise.pi_prime_high)
-        return Estimate(low if self.rates is None else wrong(*self.rates), low, high, noise.level)
+        noise, value = self.noise, wrong(*self.rates)
+        if self.rates_given:
+            return Estimate(value, value, value, LEVEL)
+        ends = wrong(noise.pi_high, noise.pi_prime_low), wrong(noise.pi_low, noise.pi_prime_high)
+        return Estimate(value, *ends, LEVEL)
 
     @property
     def has_little_signal(self) -> bool:
@@ -129,23 +127,16 @@ def evaluate(model: TableModel) -> Evaluation:
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
     scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
     samples = two_samples(scores, positive, weight, repetitions=True)
-    noise = model.noise
-    if noise is None:
-        noise = noise_of(*samples)
-        if noise.pi is not None:  # the estimator merges equal rows, which matters here if weights are fractions
-            reason = "it depends on how rows with the same features are counted"
-            noise = replace(noise, pi=None, pi_prime=None, pi_high=1.0, pi_prime_low=0.0, reason=reason)
     given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
-    clean: tuple[Estimate | None, Estimate | None] = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if rates is not None and model.rates_given:
+        if model.rates_given:
             clean = clean_auc_of(*samples, *rates), clean_balanced_accuracy_of(*samples, *rates)
-        elif rates is not None:
-            clean = _clean(given[0], noise, rates), _clean(given[1], noise, rates)
+        else:
+            clean = _clean(given[0], model.noise, rates), _clean(given[1], model.noise, rates)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
     return Evaluation(
-        scores, positive, weight, rows.unlabeled, noise, rates, model.rates_given, *given, *clean, warnings=odd
+        scores, positive, weight, rows.unlabeled, model.noise, rates, model.rates_given, *given, *clean, warnings=odd
     )
 
 
@@ -156,7 +147,7 @@ def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:
         return min(1.0, max(0.0, 0.5 + (value - 0.5) / difference))
 
     difference = rates.pi - rates.pi_prime
-    least = min(max(noise.difference_low, noise.pi_low - noise.pi_prime_high, 1e-6), difference)
+    least = min(max(2 * score.low - 1, noise.pi_low - noise.pi_prime_high, 1e-6), difference)  # corollary 2
     most = max(noise.pi_high - noise.pi_prime_low, difference)
     ends = [clean(value, each) for value in (score.low, score.high) for each in (least, most)]
     return Estimate(clean(score.value, difference), min(ends), max(ends), score.level)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 OWN = ("row", "given_label", "suggested_label", "wrong_probability", "checked_label")
 _BLOCK = 20  # rows that somebody checks before asking whether to go on
+_WIDE = 0.3  # an interval of a share of wrong labels
 _FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
 
@@ -115,40 +116,22 @@ def when_to_stop(model: TableModel) -> str:
 def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
     """Return sentences that say how noisy the labels seem; ``labels`` are the negative and the positive one."""
     negative, positive = (repr(as_text(label)) for label in labels)
-    by_chance = "If which labels are wrong has nothing to do with the columns"
-    noise, level = found.noise, f"{100 * found.noise.level:g}%"
-    pi_prime = f"{level} interval {percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)}"
-    if found.unlabeled:
-        alike = f"If the rows labeled {positive} are like all others that are {positive}"
-        if found.rates is None:
-            return [
-                f"How many of the unlabeled rows are {positive} cannot be told: {noise.reason}. {alike}, at most "
-                f"{percent(noise.pi_prime_high)} of them are ({level} bound)."
-            ]
-        share = percent(found.rates.pi_prime)
-        if found.rates_given:
-            return [f"As you said, {share} of the unlabeled rows are {positive}."]
-        return [
-            f"{alike}, about {share} of the unlabeled rows are {positive} ({pi_prime}).",
-            "Rows with the most extreme scores are taken to be of one class.",
-        ]
-    if found.rates is None:
-        return [
-            f"How many labels are wrong cannot be told: {noise.reason}. {by_chance}, at most "
-            f"{percent(1 - noise.pi_low)} of the labels {positive} and {percent(noise.pi_prime_high)} of the labels "
-            f"{negative} are wrong ({level} bounds)."
-        ]
-    of_positive, of_negative = percent(1 - found.rates.pi), percent(found.rates.pi_prime)
-    wrong = percent(found.wrong_share.value)
+    noise, of_positive, of_negative = found.noise, percent(1 - found.rates.pi), percent(found.rates.pi_prime)
+    if found.rates_given and found.unlabeled:
+        return [f"As you said, {of_negative} of the unlabeled rows are {positive}."]
     if found.rates_given:
         return [
             f"As you said, {of_positive} of the labels {positive} and {of_negative} of the labels {negative} are "
-            f"wrong: {wrong} of all labels."
+            f"wrong: {percent(found.wrong_share.value)} of all labels."
         ]
-    of_labels = f"{of_positive} of the labels {positive} ({level} interval {percent(1 - noise.pi_high)} to "
-    of_labels += f"{percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} ({pi_prime})"
-    return [
-        f"{by_chance}, about {wrong} of them are: {of_labels}.",
-        "Rows with the most extreme scores are taken to be of one class: where even these are a mixture, it is counted "
-        "as noise. Where people or rules made errors on hard rows, more labels may be wrong than this says.",
-    ]
+    interval = f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
+    how = "These are 90% intervals, by comparison with other tables in which we know which labels are wrong."
+    if found.unlabeled:
+        return [f"About {of_negative} of the unlabeled rows seem to be {positive} {interval}.", how]
+    said = (
+        f"About {percent(found.wrong_share.value)} of the labels seem wrong: {of_positive} of the labels {positive} "
+        f"({percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} "
+        f"{interval}."
+    )
+    wide = max(noise.pi_high - noise.pi_low, noise.pi_prime_high - noise.pi_prime_low) > _WIDE
+    return [said, how, *(["They are wide: check some labels to know more."] if wide else [])]

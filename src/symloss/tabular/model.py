@@ -46,11 +46,9 @@ class Predicted(NamedTuple):
         The predicted labels, as they were in the table that was fitted.
     unseen : dict
         For each column of categories, the number of rows whose category the model has not seen.
-    probabilities : array of n floats or None
-        The probability that the label of a row is positive: the clean label or the given one, see ``probability_of``.
-    probability_of : {"clean", "given"} or None
-        ``"clean"`` if pi and pi' are known or estimated: then it is the probability of the true label. Otherwise it is
-        that of the label that the row would be given, right or wrong.
+    probabilities : array of n floats
+        The probability that the true label of a row is positive, by the shares of wrong labels that were given or
+        estimated.
     rows : Index or None
         The index of the rows.
     notes : tuple of str
@@ -58,7 +56,7 @@ class Predicted(NamedTuple):
 
     Examples
     --------
-    >>> Predicted([0.5], ["yes"], {}, [0.9], "clean").table
+    >>> Predicted([0.5], ["yes"], {}, [0.9]).table
        score prediction  clean_probability
     0    0.5        yes                0.9
     """
@@ -66,8 +64,7 @@ class Predicted(NamedTuple):
     scores: Any
     labels: list[Any]
     unseen: dict[str, int]
-    probabilities: Any = None
-    probability_of: str | None = None
+    probabilities: Any
     rows: Any = None
     notes: tuple[str, ...] = ()
 
@@ -76,9 +73,7 @@ class Predicted(NamedTuple):
         """The predictions as a data frame, which is what ``symloss predict`` writes."""
         import pandas as pd
 
-        columns = {"score": self.scores, "prediction": self.labels}
-        if self.probability_of is not None:
-            columns[f"{self.probability_of}_probability"] = self.probabilities
+        columns = {"score": self.scores, "prediction": self.labels, "clean_probability": self.probabilities}
         return pd.DataFrame(columns, index=self.rows)
 
 
@@ -168,30 +163,22 @@ class TableModel:
         return getattr(self.estimator, "clean_score_", None)
 
     @property
-    def noise(self) -> Noise | None:
-        """How noisy the labels are, estimated; None where it cannot be told."""
-        found: Noise | None = self.estimator.noise_
+    def noise(self) -> Noise:
+        """How noisy the labels seem, with intervals."""
+        found: Noise = self.estimator.noise_
         return found
 
     @property
-    def rates(self) -> Contamination | None:
-        """The rates pi and pi' of the labels: those that were given, else those that were estimated, else None."""
+    def rates(self) -> Contamination:
+        """The rates pi and pi' of the labels: those that were given, else those that were estimated."""
         if self.rates_given:
             return Contamination(float(self.estimator.pi), float(self.estimator.pi_prime))
-        noise = self.noise
-        if noise is None or noise.pi is None or noise.pi_prime is None:
-            return None
-        return Contamination(noise.pi, noise.pi_prime)
+        return Contamination(self.noise.pi, self.noise.pi_prime)
 
     @property
     def rates_given(self) -> bool:
         """Whether the rates were given to the fit."""
         return self.estimator.pi is not None and self.estimator.pi_prime is not None
-
-    @property
-    def probability_of(self) -> str:
-        """Of which label ``predict`` gives a probability: "clean" if the rates are known, else "given"."""
-        return "given" if self.rates is None else "clean"
 
     def predict(
         self,
@@ -224,10 +211,9 @@ class TableModel:
         features, unseen = self._encoded(frame)
         scores = np.asarray(self.estimator.decision_function(features)) if len(frame) else np.empty(0)
         labels = [self.labels[int(above)] for above in scores > threshold]
-        probabilities = self.estimator.calibration_.probabilities(scores)
-        if self.rates is not None:
-            probabilities = clean_probabilities(probabilities, self.estimator.share_labeled_positive_, *self.rates)
-        return Predicted(scores, labels, unseen, probabilities, self.probability_of, frame.index)
+        given = self.estimator.calibration_.probabilities(scores)
+        probabilities = clean_probabilities(given, self.estimator.share_labeled_positive_, *self.rates)
+        return Predicted(scores, labels, unseen, probabilities, frame.index)
 
     def score(self, data: Any) -> float:
         """Return the AUC or the balanced accuracy on a data frame or a file that holds the label's column, too.

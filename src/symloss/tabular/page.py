@@ -145,33 +145,36 @@ def shown(value: Any, longest: int = 80) -> str:
 
 
 class _Bar(NamedTuple):
-    """The share of a label that seems wrong, or None if only its bounds are known, and these bounds."""
+    """The share of a label that seems wrong, with its interval."""
 
     label: str
-    wrong: float | None
+    wrong: float
     low: float
     high: float
 
 
 def _bars(found: Evaluation, negative: str, positive: str) -> list[_Bar]:
-    noise, rates = found.noise, found.rates
-    ends = [(1 - noise.pi_high, 1 - noise.pi_low), (noise.pi_prime_low, noise.pi_prime_high)]
-    wrong = [None, None] if rates is None else [1 - rates.pi, rates.pi_prime]
-    names = [f"labeled '{positive:.40}'", "unlabeled" if found.unlabeled else f"labeled '{negative:.40}'"]
+    noise, (pi, pi_prime) = found.noise, found.rates
     bars = [
-        _Bar(name, share, *((share, share) if found.rates_given and share is not None else each))
-        for name, share, each in zip(names, wrong, ends, strict=True)
+        _Bar(f"labeled '{positive:.40}'", 1 - pi, 1 - noise.pi_high, 1 - noise.pi_low),
+        _Bar(
+            "unlabeled" if found.unlabeled else f"labeled '{negative:.40}'",
+            pi_prime,
+            noise.pi_prime_low,
+            noise.pi_prime_high,
+        ),
     ]
+    if found.rates_given:
+        bars = [bar._replace(low=bar.wrong, high=bar.wrong) for bar in bars]
     return bars[1:] if found.unlabeled else bars
 
 
 def _roc(found: Evaluation) -> dict[str, tuple[Array, Array]]:
-    """Return the ROC curve on the labels given and, if there are rates, that on clean labels."""
+    """Return the ROC curve on the labels given, and that on clean labels."""
     curves = {}
     for name, rates in (("given", (1.0, 0.0)), ("clean", found.rates)):
-        if rates is not None:
-            fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
-            curves[name] = (fpr, tpr)
+        fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
+        curves[name] = (fpr, tpr)
     return curves
 
 

@@ -72,12 +72,7 @@ def predict_file(
             ignored = [name for name in frame.columns if name not in (*model.columns, *keep, *differences.new)]
     labels = list(map(as_text, model.labels))
     notes = [f"{total} rows: {positive} predicted {labels[1]!r}, {total - positive} {labels[0]!r}"]
-    if model.rates is None:
-        notes.append(
-            f"given_probability: that a row is labeled {labels[1]!r}, rightly or wrongly, as in the data of the fit"
-        )
-    else:
-        notes.append(f"clean_probability: that {labels[1]!r} is the true label of a row, if {rates_in_words(model)}")
+    notes.append(f"clean_probability: that {labels[1]!r} is the true label of a row, if {rates_in_words(model)}")
     if ignored:
         notes.append(f"columns ignored: {', '.join(ignored)}")
     few = [f"{name} ({count} rows)" for name, count in unseen.items() if name not in differences.often_unseen]

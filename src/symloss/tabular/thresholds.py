@@ -52,11 +52,6 @@ def cost_threshold(model: TableModel, false_positive: float = 1.0, false_negativ
     negative, ``p * false_negative``, larger than that of a false positive, ``(1 - p) * false_positive``. This needs
     the rates of the noise, given to the fit or estimated by it.
     """
-    if model.rates is None:
-        raise ValueError(
-            "costs need to know how many labels are wrong, which these labels do not tell: give --wrong-positive and "
-            "--wrong-negative to symloss fit or symloss page (in Python, pi and pi_prime to fit)"
-        )
     pi, pi_prime = model.rates
     share, (slope, intercept) = model.estimator.share_labeled_positive_, model.estimator.calibration_
     prior = share * pi + (1 - share) * pi_prime
@@ -128,7 +123,6 @@ class Wanted(NamedTuple):
 
 def rates_in_words(model: TableModel) -> str:
     """Return how many labels are wrong by the rates that a model goes by, and where these come from."""
-    assert model.rates is not None
     negative, positive = (repr(as_text(label)) for label in model.labels)
     known = "as given" if model.rates_given else "as the fit has estimated"
     wrong = percent(1 - model.rates.pi), percent(model.rates.pi_prime)
@@ -150,7 +144,7 @@ class Choice(NamedTuple):
     share: float
     found: float
     false_alarms: float
-    clean: CleanRates | None
+    clean: CleanRates
     precision: Estimate | None
 
 
@@ -159,20 +153,17 @@ def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | N
     positive = as_text(model.labels[1])
     n, labeled = len(found.scores), float(found.positive.mean())  # not by weight: --share counts rows
     asked = [("both labels count the same, whatever their numbers (the default)", "", 0.0)]
-    if found.rates is not None:
-        if costs is not None:
-            option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
-            asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
-        for purpose, option, each in (
-            ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
-            (f"a missed {positive!r} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
-            (f"a false alarm costs five times a missed {positive!r}", "--cost-false-positive 5", (5.0, 1.0)),
-        ):
-            asked.append((purpose, option, cost_threshold(model, *each)))
+    if costs is not None:
+        option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
+        asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
+    for purpose, option, each in (
+        ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
+        (f"a missed {positive!r} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
+        (f"a false alarm costs five times a missed {positive!r}", "--cost-false-positive 5", (5.0, 1.0)),
+    ):
+        asked.append((purpose, option, cost_threshold(model, *each)))
     shares = [(f"as many {positive!r} as there are labels {positive!r}", labeled)]
-    if found.rates is not None:
-        truly = labeled * found.rates.pi + (1 - labeled) * found.rates.pi_prime
-        shares.append((f"as many {positive!r} as there seem to be in truth", truly))
+    shares.append((f"as many {positive!r} as there seem to be in truth", found.prior))
     for purpose, share in shares:
         asked.append((purpose, f"--share {share:.3g}", top_threshold(found.scores, round(share * n))))
     k = min(100, max(1, n // 10))
@@ -186,12 +177,11 @@ def _choice(purpose: str, option: str, threshold: float, found: Evaluation) -> C
     def share(of: NDArray[np.bool_]) -> float:
         return float(found.weight[of & above].sum() / found.weight[of].sum())
 
-    clean = precision = None
-    if found.rates is not None and found.prior is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-            clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
-        if 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0:
-            precision = clean.precision(found.prior)
+    precision = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
+        clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
+    if 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0:
+        precision = clean.precision(found.prior)
     shares = float(above.mean()), share(found.positive), share(~found.positive)
     return Choice(purpose, option, threshold, int(above.sum()), *shares, clean, precision)
