@@ -843,7 +843,7 @@ def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monke
     frame.assign(y=frame["y"].replace("yes", "[bold]yes")).to_csv(tmp_path / "data.csv", index=False)
     monkeypatch.chdir(tmp_path)
     result = done("audit", "data.csv", "--label", "y", "--id", "who")
-    assert "has nothing to do with the columns, about 1" in result.stdout
+    assert "of the labels seem wrong" in result.stdout
     assert " labels look wrong. Of the first 20 about " in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
     rows = [line for line in rows if len(line) == 5 and line[0].isdigit()]
