@@ -26,7 +26,7 @@ def test_intervals_hold_and_estimates_are_near_where_classes_are_far_apart(pi, p
         held += noise.pi_prime_low - 0.01 <= pi_prime <= noise.pi_prime_high + 0.01
         errors += [noise.pi - pi, noise.pi_prime - pi_prime]
     assert held >= 16
-    assert np.mean(np.abs(errors)) < 0.08
+    assert np.mean(np.abs(errors)) < 0.1
 
 
 def test_there_is_always_an_answer():
