@@ -1,3 +1,4 @@
+import collections
 import re
 
 import matplotlib
@@ -25,7 +26,8 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.zip"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.zip"]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -76,6 +78,13 @@ def _without_foreign_references(_app, _what, _name, _object, _options, lines):
     lines[:] = [re.sub(r":ref:`([^`<]+?) <[^`>]+>`", r"\1", line) for line in lines]
 
 
+def _without_generated(_app, _what, name, member, _skip, _options):
+    """Skip what nobody has written: fields of named tuples, and the methods that scikit-learn adds for metadata."""
+    generated = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
+    return True if generated or isinstance(member, collections._tuplegetter) else None
+
+
 def setup(app):
-    """Connect what changes docstrings."""
+    """Connect what changes docstrings, and which of them are shown."""
     app.connect("autodoc-process-docstring", _without_foreign_references)
+    app.connect("autodoc-skip-member", _without_generated)
