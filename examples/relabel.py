@@ -38,8 +38,8 @@ def draw(seed: int):
 
 
 # %%
-# **The audit.** A CV form tells for each label how probable it is that it is right, and, where this can be seen, how
-# noisy the labels are. No clean label is needed.
+# **The audit.** A CV form tells for each label how probable it is that it is right, and how noisy the labels are. No
+# clean label is needed.
 
 X, y, clean, X_test, y_test = draw(seed=0)
 audit = sl.BERClassifierCV(MODELS, random_state=0).fit(X, y)
