@@ -49,7 +49,7 @@ demo: $(VENV)/.core
 	$(BIN)/python examples/corrupted_labels.py
 	$(BIN)/symloss figures --out demo
 	$(BIN)/python examples/noisy_labels.py demo/noisy_labels.png
-	$(BIN)/symloss reproduce uci --datasets twonorm,waveform --trials 5 --no-download --out demo/results
+	$(BIN)/symloss reproduce uci --datasets twonorm,waveform --trials 3 --no-download --out demo/results
 	$(BIN)/symloss compare demo/results --figures demo
 	$(BIN)/symloss report demo/results --out demo/report.html
 	@echo "open demo/report.html"

@@ -61,9 +61,11 @@ html_title = "symloss"
 html_static_path = ["_static"]
 html_css_files = ["symloss.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "getting_started": [], "comparison": []}
+html_sidebars = {"**": ["globaltoc.html"]}  # all pages, by what a reader starts from
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "navbar_center": [],
+    "globaltoc_collapse": False,
+    "globaltoc_includehidden": True,
     "navigation_with_keys": False,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
