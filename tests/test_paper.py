@@ -29,10 +29,21 @@ from symloss.datasets import info
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron
 from symloss.paper import figures
-from symloss.paper.compare import Cell, chance_by_family, compare, comparison_csv, summarize, summary_json, worst_cells
+from symloss.paper.compare import (
+    LOSSES,
+    Cell,
+    boldface,
+    chance_by_family,
+    compare,
+    comparison_csv,
+    find_published,
+    published_cells,
+    summarize,
+    summary_json,
+    worst_cells,
+)  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk, train
 from symloss.paper.protocol import MATCHED, PRINTED, TRIALS, Settings, label
-from symloss.paper.published import LOSSES, boldface, find_published, published_cells
 from symloss.paper.results import Run, read_run, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
 from symloss.paper.tables import comparison_markdown, write_latex

@@ -93,13 +93,7 @@ def styled() -> Iterator[type[Figure]]:
 
 
 def loss_styles(losses: Iterable[str]) -> dict[str, Style]:
-    """Return the style of each loss, in the order given; a built-in loss looks the same in every figure.
-
-    Examples
-    --------
-    >>> [style["color"] for style in loss_styles(["hinge", "my_own"]).values()]
-    ['#56B4E9', '#332288']
-    """
+    """Return the style of each loss, in the order given; a built-in loss looks the same in every figure."""
     losses = list(dict.fromkeys(losses))
     own = [loss for loss in losses if loss not in COLORS]
     return {
@@ -122,19 +116,11 @@ def add_legend(figure: Figure, entries: Iterable[tuple[str, Style]]) -> None:
 
 def save_all(directory: Path, figures: dict[str, Figure]) -> list[Path]:
     """Write each figure into a directory as PNG and as PDF, named by its key, and return the paths."""
-    paths = []
-    for name, figure in figures.items():
-        for kind in ("png", "pdf"):
-            paths.append(directory / f"{name}.{kind}")
-            _save(figure, paths[-1])
+    paths = [directory / f"{name}.{kind}" for name in figures for kind in ("png", "pdf")]
+    for path in paths:
+        figure = figures[path.stem]
+        box = None if figure.get_layout_engine() else "tight"
+        with whole_file(path) as temporary:
+            metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
+            figure.savefig(temporary, bbox_inches=box, dpi=160, metadata=metadata)
     return paths
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with whole_file(path) as temporary:
-        figure.savefig(
-            temporary,
-            bbox_inches=None if figure.get_layout_engine() else "tight",
-            dpi=160,
-            metadata={"CreationDate": None} if path.suffix == ".pdf" else None,
-        )

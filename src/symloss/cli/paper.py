@@ -165,7 +165,7 @@ def datasets(
         fetch_files(record.name)
     if as_json:
         facts = [{**asdict(record), "where": where(record.name)} for record in records]
-        print(json.dumps(facts, indent=2, default=lambda _: None))
+        print(json.dumps(facts, indent=2))
         return
     table = plain_table("data set", "rows", "dim", "positive", "source", "license", "here")
     for record in records:

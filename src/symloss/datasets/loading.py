@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.corruption import RandomState
-from symloss.datasets.catalog import CATALOG, CIFAR10_CLASSES, DatasetInfo
-from symloss.datasets.files import find_files, given_path, places, verify
-from symloss.datasets.tables import Table, draw_twonorm, draw_waveform, read_cifar10
+from symloss.datasets.catalog import CATALOG, CIFAR10_CLASSES, DatasetInfo, find_files, given_path, places, verify
+from symloss.datasets.tables import GENERATORS, READERS, Table, draw_twonorm, draw_waveform, read_cifar10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,25 +54,12 @@ class Dataset:
 
 
 def list_datasets() -> list[str]:
-    """Return the names of the data sets.
-
-    Examples
-    --------
-    >>> list_datasets()[:3]
-    ['spambase', 'phoneme', 'phishing']
-    """
+    """Return the names of the data sets."""
     return list(CATALOG)
 
 
 def info(name: str) -> DatasetInfo:
-    """Return the facts about a data set, without its files: size, classes, source, license, file names and checksums.
-
-    Examples
-    --------
-    >>> adult = info("adult")
-    >>> adult.rows, adult.dim, adult.label_names
-    (45222, 104, ('<=50K', '>50K'))
-    """
+    """Return the facts about a data set without its files: size, classes, source, license, names and checksums."""
     if name not in CATALOG:
         raise ValueError(f"unknown data set {name!r}; known data sets: {', '.join(CATALOG)}")
     return CATALOG[name]
@@ -83,14 +69,9 @@ def where(name: str) -> list[str]:
     """Return the places that a data set would be read from; the list is empty if it must be downloaded.
 
     Places are ``"SYMLOSS_DATA"``, ``"cache"`` and ``"generator"``. The files are looked for, but not verified.
-
-    Examples
-    --------
-    >>> set(where("twonorm")) <= {"SYMLOSS_DATA", "cache", "generator"}
-    True
     """
     record = info(name)
-    return places(record) or (["generator"] if record.generate else [])
+    return places(record) or (["generator"] if name in GENERATORS else [])
 
 
 def fetch(name: str, *, split: str | None = None, download: bool = True) -> list[Path]:
@@ -104,12 +85,6 @@ def fetch(name: str, *, split: str | None = None, download: bool = True) -> list
         Which part of the official split to return; by default all files.
     download : bool
         Whether the network may be used.
-
-    Examples
-    --------
-    >>> fetch("iris")
-    Traceback (most recent call last):
-    ValueError: unknown data set 'iris'; known data sets: spambase, phoneme, ...
     """
     record = info(name)
     if split is not None and split not in record.splits:
@@ -142,14 +117,20 @@ def load(name: str, *, split: str | None = None, negative: str | None = None, do
     ((7400, 20), dtype('float32'), array([-1,  1]))
     """
     record = info(name)
-    keep = _classes_to_keep(record, negative)
+    negatives = [of for index, of in enumerate(record.label_names) if index not in record.positive]
+    if negative is not None and negative not in negatives:
+        raise ValueError(f"negative must be one of {name}'s {', '.join(negatives)}; got {negative!r}")
     try:
         paths = fetch(name, split=split, download=download)
+        table, origin = READERS[name](paths, record.columns), str(paths[0].parent)
     except FileNotFoundError:
-        if record.generate is None:
+        if name not in GENERATORS:
             raise
-        return _dataset(record, record.generate(record.rows, np.random.default_rng(0)), keep, _drawn(0))
-    return _dataset(record, record.read(paths, record.columns), keep, str(paths[0].parent))
+        table, origin = GENERATORS[name](record.rows, np.random.default_rng(0)), _drawn(0)
+    if negative is not None:
+        kept = np.isin(table.labels, [*record.positive, record.label_names.index(negative)])
+        table = table._replace(data=table.data[kept], labels=table.labels[kept])
+    return _dataset(record, table, origin)
 
 
 def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dataset:
@@ -164,20 +145,13 @@ def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dat
     True
     """
     table = draw_twonorm(n_samples, np.random.default_rng(random_state))
-    return _dataset(info("twonorm"), table, None, _drawn(random_state))
+    return _dataset(info("twonorm"), table, _drawn(random_state))
 
 
 def make_waveform(n_samples: int = 5000, random_state: RandomState = None) -> Dataset:
-    """Draw waveform (Breiman et al., 1984): noisy mixtures of two out of three waves at 21 points; class 1 is positive.
-
-    Examples
-    --------
-    >>> drawn = make_waveform(1000, random_state=0)
-    >>> drawn.data.shape, sorted(set(zip(drawn.labels.tolist(), drawn.target.tolist())))
-    ((1000, 21), [(0, -1), (1, 1), (2, -1)])
-    """
+    """Draw waveform (Breiman et al., 1984): noisy mixtures of two of three waves at 21 points; class 1 is positive."""
     table = draw_waveform(n_samples, np.random.default_rng(random_state))
-    return _dataset(info("waveform"), table, None, _drawn(random_state))
+    return _dataset(info("waveform"), table, _drawn(random_state))
 
 
 def load_cifar10_class(name: str, download: bool = True) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -185,12 +159,6 @@ def load_cifar10_class(name: str, download: bool = True) -> tuple[NDArray[np.uin
 
     They are read from ``cifar-10-classes/NAME.bin`` in ``SYMLOSS_DATA`` if that exists: the official records of a
     class in their order, 18 MB instead of 180 MB. Otherwise they are taken from the official files.
-
-    Examples
-    --------
-    >>> load_cifar10_class("car")
-    Traceback (most recent call last):
-    ValueError: unknown class 'car' of CIFAR-10; its classes: airplane, automobile, ...
     """
     if name not in CIFAR10_CLASSES:
         raise ValueError(f"unknown class {name!r} of CIFAR-10; its classes: {', '.join(CIFAR10_CLASSES)}")
@@ -203,32 +171,18 @@ def load_cifar10_class(name: str, download: bool = True) -> tuple[NDArray[np.uin
     return train.data[train.labels == label], test.data[test.labels == label]
 
 
-def _classes_to_keep(record: DatasetInfo, negative: str | None) -> list[int] | None:
-    """Return the indices of the positive classes and of one negative class; None for all classes."""
-    if negative is None:
-        return None
-    negatives = [name for index, name in enumerate(record.label_names) if index not in record.positive]
-    if negative not in negatives:
-        raise ValueError(f"negative must be one of {record.name}'s {', '.join(negatives)}; got {negative!r}")
-    return [*record.positive, record.label_names.index(negative)]
-
-
 def _drawn(random_state: RandomState) -> str:
     return f"Breiman's generator, random_state={random_state!r}"
 
 
-def _dataset(record: DatasetInfo, table: Table, keep: list[int] | None, origin: str) -> Dataset:
-    data, labels, feature_names = table
-    if keep is not None:
-        kept = np.isin(labels, keep)
-        data, labels = data[kept], labels[kept]
+def _dataset(record: DatasetInfo, table: Table, origin: str) -> Dataset:
     return Dataset(
         name=record.name,
-        data=data,
-        target=np.where(np.isin(labels, record.positive), 1, -1),
-        labels=labels,
+        data=table.data,
+        target=np.where(np.isin(table.labels, record.positive), 1, -1),
+        labels=table.labels,
         label_names=record.label_names,
-        feature_names=feature_names,
+        feature_names=table.feature_names,
         DESCR=record.describe(origin),
         origin=origin,
     )

@@ -6,7 +6,7 @@ Files arrive here with their checksums verified, so their form is not checked ag
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,18 +30,9 @@ MIXED = np.array([[0, 2], [0, 1], [1, 2]])  # the two waves of classes 0, 1 and 
 
 
 def read_numbered_classes(paths: Sequence[Path], columns: Sequence[str]) -> Table:
-    """Read one CSV or ARFF file with these columns, followed by the class: 0, 1, ..."""
+    """Read one CSV or ARFF file with these columns, followed by the class: 0, 1, ..., or -1 for 0."""
     rows = _numbers(paths[0])
-    return Table(rows[:, :-1].copy(), rows[:, -1].astype(np.int64), tuple(columns))
-
-
-read_spambase = read_phoneme = read_twonorm = read_waveform = read_numbered_classes
-
-
-def read_phishing(paths: Sequence[Path], columns: Sequence[str]) -> Table:
-    """Read UCI's ARFF file: 30 columns, then the class, -1 or 1."""
-    rows = _numbers(paths[0])
-    return Table(rows[:, :-1].copy(), (rows[:, -1] == 1).astype(np.int64), tuple(columns))
+    return Table(rows[:, :-1].copy(), rows[:, -1].clip(min=0).astype(np.int64), tuple(columns))
 
 
 def read_susy(paths: Sequence[Path], columns: Sequence[str]) -> Table:
@@ -134,3 +125,19 @@ def _one_hot(columns: NDArray[Any], labels: NDArray[Any], names: Sequence[str], 
             blocks.append(np.eye(len(values), dtype=np.float32)[codes])
             feature_names += [f"{name}={value}" for value in values]
     return Table(np.concatenate(blocks, axis=1), labels.astype(np.int64), tuple(feature_names))
+
+
+READERS: dict[str, Callable[[Sequence[Path], Sequence[str]], Table]] = {
+    "spambase": read_numbered_classes,
+    "phoneme": read_numbered_classes,
+    "phishing": read_numbered_classes,
+    "waveform": read_numbered_classes,
+    "susy": read_susy,
+    "w8a": read_w8a,
+    "adult": read_adult,
+    "twonorm": read_numbered_classes,
+    "mushroom": read_mushroom,
+    "mnist": read_mnist,
+    "cifar10": read_cifar10,
+}
+GENERATORS = {"twonorm": draw_twonorm, "waveform": draw_waveform}

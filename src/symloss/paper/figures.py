@@ -144,10 +144,9 @@ def scatter(cells: Sequence[Cell]) -> Figure:
     return figure
 
 
-def styles_of(cells: Iterable[Cell | str]) -> dict[str, Style]:
-    """Return how the losses of cells, or losses of these names, are drawn, in the order of the paper's tables."""
-    losses = {cell if isinstance(cell, str) else cell.loss for cell in cells}
-    return loss_styles(sorted(losses, key=loss_order))
+def styles_of(cells: Iterable[Cell]) -> dict[str, Style]:
+    """Return how the losses of cells are drawn, in the order of the paper's tables."""
+    return loss_styles(sorted({cell.loss for cell in cells}, key=loss_order))
 
 
 def _panels(

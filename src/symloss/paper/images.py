@@ -61,7 +61,6 @@ def run_image_trials(
     device: str | torch.device = "cpu",
     *,
     architecture: Architecture | None = None,
-    kernels: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Columns, Columns]:
     """Train networks on corrupted samples of images, and return their scores on the clean test images.
@@ -93,7 +92,6 @@ def run_image_trials(
         [of_training for _, of_training, _ in generators],
         architecture or Architecture(images.train.shape[1], images.train.shape[2]),
         settings,
-        kernels=kernels,
         progress=progress,
     )
     folds = [halves(images.y_test, pi, pi_prime, generator) for _, _, generator in generators]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,7 @@ class ImageSettings:
         Whether the AUC risk of a balanced batch is over ``batch_size`` pairs, the k-th positive with the k-th negative,
         instead of over all pairs.
     learning_rate, weight_decay, dropout : float
-    mean, sd : tuple of float
+    mean, sd : sequence of float
         Mean and standard deviation that normalize each channel, for pixels from 0 to 1.
     """
 
@@ -97,15 +96,9 @@ class ImageSettings:
     learning_rate: float = 1e-4
     weight_decay: float = 1e-4
     dropout: float = 0.5
-    mean: tuple[float, ...] = (0.4914, 0.4822, 0.4465)
-    sd: tuple[float, ...] = (0.247, 0.243, 0.261)
+    mean: Sequence[float] = (0.4914, 0.4822, 0.4465)
+    sd: Sequence[float] = (0.247, 0.243, 0.261)
     one_by_one: bool = False
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> ImageSettings:
-        """Return settings from a file, which has lists in place of tuples."""
-        values: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in stored.items()}
-        return cls(**values)
 
 
 CIFAR10 = ImageSettings()

@@ -150,38 +150,23 @@ def read_run(folder: Path) -> Run:
 def _read(path: Path, number: str) -> Any:
     import pandas as pd
 
-    kinds = {"dataset": str, "loss": str}
     try:
-        table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=[""]).round(DECIMALS)
-        bad = table[[*CELL, number]].isna().any(axis=1) | ~table["risk"].isin(RISKS)
-        for way in {*WAYS} & {*table}:
-            bad |= ~table[way].between(0, 100)
-        if bad.any():
-            raise ValueError(
-                f"line {int(bad.idxmax()) + 2} holds no risk of {' or '.join(RISKS)} with a score up to 100"
-            )
+        table = pd.read_csv(path, dtype={"dataset": str, "loss": str}, keep_default_na=False, na_values=[""])
+        table = table.round(DECIMALS)
+        scores = table[[way for way in WAYS if way in table]]
+        good = table[[*CELL, number]].notna().all(axis=1) & table["risk"].isin(RISKS)
+        good &= ((scores >= 0) & (scores <= 100)).all(axis=1)
+        if not good.all():
+            raise ValueError(f"line {int(good.idxmin()) + 2} holds no score from 0 to 100 of {' or '.join(RISKS)}")
         for rates in table[["pi", "pi_prime"]].drop_duplicates().itertuples(index=False):
             check_contamination(*rates)
-    except KeyError as error:
-        raise ValueError(f"{path} is damaged: it lacks a column ({error})") from None
-    except (ValueError, TypeError) as error:  # pandas' errors are ValueErrors
+    except (KeyError, ValueError, TypeError) as error:  # pandas' errors are ValueErrors
         raise ValueError(f"{path} is damaged: {error}") from None
     return table
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Add results to a folder, which may hold others of the same settings already; each file is whole at any moment.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = {"family": "own", "dataset": "mine", "pi": 0.8, "pi_prime": 0.3}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_run(Path(folder), Run.of({"auc": {"sigmoid": [90, 91]}}, **place))
-    ...     write_run(Path(folder), Run.of({"auc": {"hinge": [70, 72]}}, **place))
-    ...     read_run(Path(folder)).scores["loss"].tolist()
-    ['sigmoid', 'sigmoid', 'hinge', 'hinge']
-    """
+    """Add results to a folder, which may hold others of the same settings already; each file is whole at any moment."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):  # another run may write into the folder, too
         if (folder / SCORES).exists():

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from symloss import metrics
 from symloss.corruption import contaminated_split
+from symloss.datasets import info, load
 from symloss.functional import RISKS
 from symloss.losses import Loss, import_named
 from symloss.machines import completed
@@ -51,8 +52,7 @@ class Part(NamedTuple):
     pi_prime: float
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a part: run in some seconds, found already done, or failed, and why."""
 
     part: Part
@@ -104,16 +104,6 @@ def run(
         Where to train, and whether missing data sets may be downloaded; if not, twonorm and waveform are generated.
     progress : callable, optional
         For images, which must then run in this process: called with the number of epochs done and the number in all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from symloss.losses import Unhinged
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     task = Path(folder), plan("uci", trials=1), [("twonorm", 1.0, 0.0)], [Unhinged()], ["auc"]
-    ...     first, again = list(run(*task, download=False)), list(run(*task, download=False))
-    >>> [outcome.seconds for outcome in again]
-    [None]
     """
     names = _labels(losses)
     for dataset, _, _ in parts:
@@ -129,8 +119,6 @@ def run(
             yield Outcome(part)
     if tasks and planned.family != "uci":
         load_images(planned.family, tasks[0][0].dataset, download)  # if it fails, this is said once
-    # The longest first, so that no process is left with a long one at the end.
-    tasks.sort(key=lambda task: -_features(planned.family, task[0].dataset))
     calls = [(planned, *task, risks, device, download, progress) for task in tasks]
     for k, found in completed(run_part, calls, jobs if device == "cpu" else 1):
         part = tasks[k][0]
@@ -162,7 +150,7 @@ def run_part(
             settings = Settings(**planned.settings)
             values = run_trials(X, y, *part[1:], losses, risks, trials, settings, seed, part.dataset, device)
         else:
-            of = ImageSettings.of(planned.settings)
+            of = ImageSettings(**planned.settings)
             images, source = load_images(planned.family, part.dataset, download), "official files"
             follow = None if progress is None else lambda done: progress(done, of.epochs)
             values, by_epoch = run_image_trials(
@@ -203,15 +191,6 @@ def run_trials(
     dict
         ``{(risk, loss): {"score": [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0
         to 100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
-
-    Examples
-    --------
-    >>> from symloss.losses import Sigmoid
-    >>> y = np.repeat([1, -1], 1000)
-    >>> X = y[:, None] + np.random.default_rng(0).normal(size=(2000, 5))
-    >>> scores = run_trials(X, y, 0.8, 0.3, [Sigmoid()], ["auc"], trials=1, settings=Settings(epochs=2))
-    >>> round(scores["auc", "sigmoid"]["score"][0])
-    99
     """
     names = _labels(losses)
     if np.ndim(X) != 2 or not np.isfinite(np.asarray(X, dtype=np.float64)).all():
@@ -258,8 +237,6 @@ def standardized(X_train: Any, X_test: Any) -> tuple[Tensor, Tensor]:
 def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
     """Return X, y and their source, for a data set's name or for a function given as ``package.module:function``."""
     if ":" not in dataset:
-        from symloss.datasets import load
-
         found: Any = load(dataset, download=download)
         return found.data, found.target, "generator" if "generator" in found.origin else "official files"
     try:
@@ -289,11 +266,5 @@ def _check(family: str, dataset: str) -> None:
         raise ValueError(f"pairs must be of {', '.join(known)}; got {dataset}")
     if not known and dataset in ("mnist", "cifar10"):
         raise ValueError(f"{dataset} holds images, and perceptrons are not for images")
-    _features(family, dataset)
-
-
-def _features(family: str, dataset: str) -> int:
-    """Return the number of features, which decides the cost of a step; a guess for data sets of the user's own."""
-    from symloss.datasets import info
-
-    return info(dataset).dim if family == "uci" and ":" not in dataset else 60
+    if family == "uci" and ":" not in dataset:
+        info(dataset)  # raises if there is no such data set

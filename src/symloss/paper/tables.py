@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -13,16 +13,17 @@ from symloss.files import write_whole
 from symloss.losses import get_loss, list_losses
 from symloss.paper.compare import (
     LIMITS,
+    LOSSES,
     Cell,
     chance_by_family,
     loss_order,
     noise_text,
+    published_cells,
     rows_of,
     summarize,
     summarize_parts,
     worst_cells,
 )
-from symloss.paper.published import LOSSES, published_cells
 
 TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoid", "unhinged")
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
@@ -73,12 +74,17 @@ class ScoreTable:
     losses: tuple[str, ...]
     rows: tuple[dict[str, Cell], ...]
 
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells of all rows."""
+        return [cell for row in self.rows for cell in row.values()]
+
     def title(self, noise: Callable[[float, float], str] = noise_equation) -> str:
         """Return what the table shows; ``noise`` writes its noise rate."""
         names = [FAMILIES.get(self.family, self.family)]
         if self.noise is not None:
             return f"{names[0]}: {SCORES[self.risk]}, {noise(*self.noise)}"
-        datasets = dict.fromkeys(cell.dataset for row in self.rows for cell in row.values())
+        datasets = dict.fromkeys(cell.dataset for cell in self.cells)
         return f"{' '.join([*names, *(name for name in datasets if name != self.family)])}: {SCORES[self.risk]}"
 
     def label(self, row: dict[str, Cell], noise: Callable[[float, float], str] = noise_text) -> str:
@@ -87,17 +93,15 @@ class ScoreTable:
         return noise(cell.pi, cell.pi_prime) if self.noise is None else cell.dataset
 
 
-def score_tables(cells: Sequence[Cell], by_noise: Container[str] | None = None) -> list[ScoreTable]:
+def score_tables(cells: Sequence[Cell]) -> list[ScoreTable]:
     """Return the tables of compared cells: one for each family, risk and noise rate.
 
-    In a family of ``by_noise``, noise rates are rows of one table instead; by default, if it has a single data set.
+    In a family with a single data set, as MNIST, noise rates are rows of one table instead.
     """
-    if by_noise is None:
-        families = [family for family, _ in {(cell.family, cell.dataset) for cell in cells}]
-        by_noise = {family for family in families if families.count(family) == 1}
+    families = [family for family, _ in {(cell.family, cell.dataset) for cell in cells}]
 
     def key(cell: Cell) -> tuple[str, str, tuple[float, float] | None]:
-        return cell.family, cell.risk, None if cell.family in by_noise else (cell.pi, cell.pi_prime)
+        return cell.family, cell.risk, None if families.count(cell.family) == 1 else (cell.pi, cell.pi_prime)
 
     tables = []
     for (family, risk, noise), group in groupby(cells, key):
@@ -254,11 +258,12 @@ def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
     """Write the paper's tables with our numbers (booktabs), each into its own file, and ``tables.tex``, all of them."""
     texts = {}
     dims = {cell.dataset: str(cell.dim) for cell in published_cells()}
-    for table in score_tables(cells, by_noise={"mnist"}):
+    for table in score_tables(cells):
         name = f"{table.family}_{table.risk}"
         if table.noise is None:
             where, headings = " with varying noises", {"Dataset": "l", r"$(\pi,\pi')$": "l"}
-            labels = [["MNIST" if i == 0 else "", f"${table.label(of).replace(' ', '')}$"]
+            data = latex_escaped(table.cells[0].dataset.replace("mnist", "MNIST"))
+            labels = [[data if i == 0 else "", f"${table.label(of).replace(' ', '')}$"]
                       for i, of in enumerate(table.rows)]  # fmt: skip
         else:
             pi, pi_prime = map(float, table.noise)
@@ -281,7 +286,7 @@ def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
 
 def _latex(table: ScoreTable, caption: str, headings: Mapping[str, str], labels: Sequence[Sequence[str]]) -> str:
     """Return a table; its first columns have these headings, each with its alignment, and these labels."""
-    trials = " or ".join(map(str, sorted({cell.trials for row in table.rows for cell in row.values()})))
+    trials = " or ".join(map(str, sorted({cell.trials for cell in table.cells})))
     body = []
     for names, row in zip(labels, table.rows, strict=True):
         cells = (row.get(loss) for loss in table.losses)

@@ -45,13 +45,6 @@ def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -
         The HTML file.
     losses : sequence of losses, optional
         The losses to offer: the built-in ones by default. A loss of your own is drawn like any other.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_explorer(Path(folder) / "explorer.html", ["hinge", "sigmoid"]).name
-    'explorer.html'
     """
     require("report", "the explorer needs plotly", "plotly")
     from plotly.offline import get_plotlyjs

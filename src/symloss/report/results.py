@@ -20,9 +20,8 @@ from symloss.drawing import styled
 from symloss.files import real, write_whole
 from symloss.pages import Section, Templates, framed
 from symloss.paper import results
-from symloss.paper.compare import Cell, compare, summarize, summarize_parts
+from symloss.paper.compare import LOSSES, Cell, compare, summarize, summarize_parts
 from symloss.paper.figures import epochs_figure, figure_4, scatter, styles_of
-from symloss.paper.published import LOSSES
 from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
 from symloss.paper.tables import (
     FAMILIES,
@@ -46,17 +45,7 @@ _TEMPLATES = Templates("symloss.report")
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of results.
-
-    Parameters
-    ----------
-    name : str
-        The folder's name, with as many parent folders as are needed to tell it from the other runs.
-    provenance : dict
-        How it was made: for each title, one text or several.
-    cells : dict
-        The cells of each way of scoring, in the paper's order; the published way comes first.
-    """
+    """A folder of results: its name, how it was made, and the cells of each way of scoring, the published one first."""
 
     name: str
     provenance: Mapping[str, Sequence[str]]
@@ -87,30 +76,7 @@ class Finding(NamedTuple):
 
 
 def write_report(folders: Iterable[str | Path], path: str | Path) -> list[Run]:
-    """Write the report of some folders of results into an HTML file, whole or not at all.
-
-    Parameters
-    ----------
-    folders : iterable of str or Path
-        Folders of result files, such as ``symloss reproduce`` writes. The paper need not have these results.
-    path : str or Path
-        The file to write.
-
-    Returns
-    -------
-    list of Run
-        What is in the report.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> own = results.Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     results.write_run(Path(folder) / "results", own)
-    ...     (run,) = write_report([Path(folder) / "results"], Path(folder) / "report.html")
-    ...     "90.5 (0.5)" in (Path(folder) / "report.html").read_text(encoding="utf-8")
-    True
-    """
+    """Write the report of some folders of results into an HTML file, whole or not at all, and return what is in it."""
     paths = [Path(folder) for folder in folders]
     check_no_result(Path(path), paths)
     runs = read_runs(paths)
@@ -246,7 +212,7 @@ def _claim_figure(run: Run) -> Markup:
     with styled() as new_figure:
         figure = new_figure(figsize=(4.6 * len(risks), 3.6), layout="constrained")
         for axes, risk in zip(figure.subplots(1, len(risks), squeeze=False)[0], risks, strict=True):
-            for loss, style in styles_of(cell.loss for cell in cells).items():
+            for loss, style in styles_of(cells).items():
                 of_loss = [cell for cell in cells if (cell.loss, cell.risk) == (loss, risk)]
                 means = {noise: [c for c in of_loss if (c.pi, c.pi_prime) == noise] for noise in noises}
                 ours = [fmean(c.mean for c in of) if of else None for of in means.values()]
@@ -282,25 +248,25 @@ def svg(figure: Figure) -> Markup:
 def _provenance(run: results.Run) -> dict[str, list[str]]:
     """Return how a run was made: for each title, all different values."""
 
-    def distinct(values: Iterable[object]) -> list[str]:
-        return [text for text in dict.fromkeys(map(str, values)) if text]
+    def distinct(name: str) -> list[str]:
+        return list(dict.fromkeys(str(made[name]) for made in run.made))
 
     seconds = sum(made["seconds"] for made in run.made)
-    packages = dict.fromkeys(name for made in run.made for name in made["versions"])
-    days = sorted({made["finished"][:10] for made in run.made if made["finished"]})
+    days = sorted({made["finished"][:10] for made in run.made})
+    versions = dict.fromkeys(f"{name} {version}" for made in run.made for name, version in made["versions"].items())
     settings = (f"{name.replace('_', ' ')} {_value_text(value)}" for name, value in run.settings.items())
     made = {
-        "protocol": distinct([run.protocol]),
+        "protocol": [run.protocol],
         "trials": [str(run.trials)],
         "seed": [str(run.seed)],
-        "settings": distinct([", ".join(settings)]),
-        "data": distinct(made["data"] for made in run.made),
-        "device": distinct(made["device"] for made in run.made),
+        "settings": [", ".join(settings)],
+        "data": distinct("data"),
+        "device": distinct("device"),
         "computing time": [f"{seconds / 60:.3g} min"] if seconds else [],
-        "when": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
-        **{f"version of {name}": distinct(made["versions"].get(name, "") for made in run.made) for name in packages},
+        "when": [" to ".join(dict.fromkeys([*days[:1], *days[-1:]]))],
+        "versions": list(versions),
     }
-    return {name: values or ["not recorded"] for name, values in made.items()}
+    return {name: [text for text in texts if text] or ["not recorded"] for name, texts in made.items()}
 
 
 def _value_text(value: Any) -> str:
