@@ -80,7 +80,7 @@ def weights_of_average(
     """
     best = int(np.argmax(means))
     if temperature == 0:
-        return (np.arange(len(means)) == best).astype(float)
+        return np.asarray(np.arange(len(means)) == best, np.float64)
     variance = np.zeros(len(means))
     for of_class in (positive, ~positive):
         total = weight[of_class].sum()

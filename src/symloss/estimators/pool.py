@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,17 +43,21 @@ def default_candidates(
     linear, unhinged
     linear, logistic
     trees, leaves of 20
+    trees, leaves of 5
+    random forest, leaves of 20
     boosting, 100 stumps
     boosting, 60 small trees
     boosting, 60 trees
     Gaussian process
+    random forest, 40% pruned
     Gaussian process, 20% pruned
     boosting, 100 stumps, 20% pruned
     boosting, 100 stumps, 40% pruned
     """
     seed: dict[str, Any] = {"random_state": random_state}
-    own = partial(kind, threshold=0.0, **seed)
+    own: Callable[..., Any] = partial(kind, threshold=0.0, **seed)
     trees = partial(own, model="trees", n_estimators=60 if X.shape[0] <= FEW else 100)
+    forest = partial(trees, splits="best")
     process = partial(own, "squared", "gaussian_process")
     boosting = partial(HistGradientBoostingClassifier, l2_regularization=1.0, early_stopping=False, **seed)
     stumps = partial(boosting, learning_rate=0.05, max_iter=100, max_leaf_nodes=2)
@@ -61,7 +66,8 @@ def default_candidates(
         (few | many, "linear, unhinged", own()),
         (few | many | very_many, "linear, logistic", own("logistic", alpha=0.001)),
         (few | many | very_many, "trees, leaves of 20", trees(min_samples_leaf=20)),
-        (many | very_many, "trees, leaves of 5", trees(min_samples_leaf=5)),
+        (few | many | very_many, "trees, leaves of 5", trees(min_samples_leaf=5)),
+        (few, "random forest, leaves of 20", forest()),
         (few, "boosting, 100 stumps", stumps()),
         (
             few | many,
@@ -76,6 +82,7 @@ def default_candidates(
             boosting(learning_rate=0.05, max_iter=300, max_leaf_nodes=63, min_samples_leaf=100),
         ),
         (few | many, "Gaussian process", process()),
+        (few, "random forest, 40% pruned", Pruned(forest(), 0.4, **seed)),
         (few, "Gaussian process, 20% pruned", Pruned(process(), 0.2, **seed)),
         (few, "boosting, 100 stumps, 20% pruned", Pruned(stumps(), 0.2, **seed)),
         (few, "boosting, 100 stumps, 40% pruned", Pruned(stumps(), 0.4, **seed)),

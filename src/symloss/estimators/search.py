@@ -141,7 +141,8 @@ class Search:
         parts = [(scores[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
         self.by_fold[c] = [self._judge.score(*part) for part in parts]
         self._means[c] = sum(np.mean([score(*part) for part in parts]) for score, _ in self._judge.weighed_by)
-        self._contributions[c] = sum(np.concatenate([of(*part) for part in parts]) for _, of in self._judge.weighed_by)
+        contributions = [np.concatenate([of(*part) for part in parts]) for _, of in self._judge.weighed_by]
+        self._contributions[c] = np.sum(contributions, 0)
 
     @one_thread()
     def _weigh(self, data: TrainingData, folds: Folds) -> None:

@@ -250,8 +250,8 @@ class _ClassifierCV(BinaryClassifier):
         columns, seed = self._columns(data.X.shape[1]), self._seed()
         data, folds, _ = merge(data, split(self.cv, *data, seed))
         tasks = [(self, data, *fold, list(columns.values()), n_repeats, seed + k) for k, fold in enumerate(folds)]
-        found = dict(self._run("Shuffling columns", _falls, [f"fold {k}" for k in range(len(folds))], tasks))
-        falls = np.concatenate([found[k] for k in range(len(folds))], 1)
+        results = dict(self._run("Shuffling columns", _falls, [f"fold {k}" for k in range(len(folds))], tasks))
+        falls = np.concatenate([results[k] for k in range(len(folds))], 1)
         means, deviations = falls.mean(1), falls.std(1)
         return Bunch(columns=[*columns], importances=falls, importances_mean=means, importances_std=deviations)
 
