@@ -43,7 +43,7 @@ from symloss.estimators.candidates import (
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.folds import WithFrame, merge, split
 from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.pool import default_candidates
+from symloss.estimators.pool import FEW, default_candidates, with_more_trees
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.search import Search
 from symloss.estimators.threshold import clean_probabilities, fit_curve
@@ -152,7 +152,10 @@ class _ClassifierCV(BinaryClassifier):
         search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
-        fitted = self._fit_best([candidates[c] for c in best], data)
+        chosen = [candidates[c] for c in best]
+        if self.candidates is None and self.time_limit is None and len(data.weight) > FEW:
+            chosen = [(name, with_more_trees(estimator)) for name, estimator in chosen]
+        fitted = self._fit_best(chosen, data)
         self.members_ = [
             Member(
                 candidates[c][0],
