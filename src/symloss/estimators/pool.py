@@ -44,10 +44,8 @@ def default_candidates(
     ...     print(name)
     linear, unhinged
     linear, logistic
-    trees, leaves of 20
     trees, leaves of 5
     random forest, leaves of 20
-    boosting, 100 stumps
     boosting, 60 small trees
     boosting, 60 trees
     Gaussian process
@@ -67,11 +65,10 @@ def default_candidates(
     table = [
         (few | many, "linear, unhinged", own()),
         (few | many | very_many, "linear, logistic", own("logistic", alpha=0.001)),
-        (few | many | very_many, "trees, leaves of 20", trees(min_samples_leaf=20)),
+        (many | very_many, "trees, leaves of 20", trees(min_samples_leaf=20)),
         (few | many | very_many, "trees, leaves of 5", trees(min_samples_leaf=5)),
         (many, "trees, leaves of 1", trees(min_samples_leaf=1)),
         (few, "random forest, leaves of 20", forest()),
-        (few, "boosting, 100 stumps", stumps()),
         (
             few | many,
             "boosting, 60 small trees",
