@@ -61,11 +61,9 @@ html_title = "symloss"
 html_static_path = ["_static"]
 html_css_files = ["symloss.css"]
 html_show_sourcelink = False
-html_sidebars = {"**": ["globaltoc.html"]}  # all pages, by what a reader starts from
+html_sidebars = {"**": ["pages.html"]}  # all pages, by what a reader starts from
 html_theme_options = {
     "navbar_center": [],
-    "globaltoc_collapse": False,
-    "globaltoc_includehidden": True,
     "navigation_with_keys": False,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
@@ -82,7 +80,7 @@ def _without_foreign_references(_app, _what, _name, _object, _options, lines):
 
 def _without_generated(_app, _what, name, member, _skip, _options):
     """Skip what nobody has written: fields of named tuples, and the methods that scikit-learn adds for metadata."""
-    generated = re.fullmatch(r"set_\w+_request|get_metadata_routing", name)
+    generated = re.fullmatch(r"set_\w+_request|get_metadata_routing|extra_repr", name)
     return True if generated or isinstance(member, collections._tuplegetter) else None
 
 
