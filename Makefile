@@ -9,7 +9,7 @@ PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
 # Tests of numbers, which test-processors runs with fewer instructions of the processor.
 NUMERICAL = -m "not gpu and not browser and not slow and not cluster" tests/test_audit.py tests/test_boosting.py tests/test_estimators.py \
   tests/test_losses.py tests/test_metrics.py tests/test_models.py tests/test_pairwise.py tests/test_paper.py tests/test_risks.py \
-  tests/test_sensitivity.py tests/test_theory.py
+  tests/test_theory.py
 
 .PHONY: demo tables test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format lines bench docs dist clean help
 .DELETE_ON_ERROR:

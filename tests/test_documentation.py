@@ -112,3 +112,9 @@ def test_links_and_pictures_lead_somewhere():
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
             made = target.startswith("gallery/") or "/gallery/" in target
             assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_makefile_names_files_that_exist():
+    words = re.findall(r"\b(?:tests|examples|benchmarks)/\w+\.py\b", (ROOT / "Makefile").read_text())
+    assert len(words) > 10
+    assert not [word for word in words if not (ROOT / word).exists()]
