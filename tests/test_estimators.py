@@ -776,18 +776,18 @@ def points(n, seed=0):
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_better_half_goes_on_to_all_points(kind):
-    X, y = points(24_000)
+    X, y = points(96_000)
     told = []
     pool = [(f"feature {k}", Feature(k)) for k in (3, 1, 0, 2)]
     Feature.fits.clear()
     chosen = kind(pool, random_state=0, callback=lambda *what: told.append(what[:3])).fit(X, y)
     results = chosen.cv_results_
-    assert results["points"].tolist() == [3000, 24_000, 24_000, 3000]
+    assert results["points"].tolist() == [12_000, 96_000, 96_000, 12_000]
     assert results["weight"][[0, 3]].tolist() == [0, 0]
     assert results["rank_test_score"].tolist() == [4, 2, 1, 3]
-    assert told[19:20] == [("Scoring candidates on folds of 3,000 points", 20, 20)]
+    assert told[19:20] == [("Scoring candidates on folds of 12,000 points", 20, 20)]
     assert told[29:30] == [("Scoring candidates on folds", 10, 10)]
-    assert max(n for k, n in Feature.fits if k == 3) < 2500
+    assert max(n for k, n in Feature.fits if k == 3) < 10_000
     assert np.isfinite(chosen.oof_scores_).all()
 
 
@@ -796,10 +796,10 @@ def test_parts_grow_hold_both_classes_and_have_the_folds_of_the_whole():
         data = TrainingData(np.arange(float(n))[:, None], np.arange(n) < positives, np.ones(n))
         return data, split(5, *data, 0), list(_parts(data, split(5, *data, 0), 0))
 
-    assert [len(part.weight) for part, _ in parts(23_000, 10_000)[2]] == [23_000]
+    assert [len(part.weight) for part, _ in parts(95_000, 10_000)[2]] == [95_000]
     _, folds, found = parts(200_000, 10_000)
-    assert [len(part.weight) for part, _ in found] == [3125 - 1, 10_000 + 12_500, 200_000]
-    assert [int(part.positive.sum()) for part, _ in found] == [1562, 10_000, 10_000]
+    assert [len(part.weight) for part, _ in found] == [10_000 + 12_500, 200_000]
+    assert [int(part.positive.sum()) for part, _ in found] == [10_000, 10_000]
     part, of_part = found[0]
     for (train, test), (inside, held_out) in zip(folds, of_part, strict=True):
         assert set(part.X[held_out, 0]) <= set(test)
@@ -827,7 +827,7 @@ def test_a_time_limit_holds_for_the_first_candidate_and_for_many_points():
     assert time.monotonic() - start < 4.0
     pool = [(f"feature {k}", Feature(k, seconds=0.05)) for k in range(4)]
     start = time.monotonic()
-    chosen = AUCClassifierCV(pool, time_limit=2.0, random_state=0).fit(*points(25_000))
+    chosen = AUCClassifierCV(pool, time_limit=2.0, random_state=0).fit(*points(96_000))
     assert time.monotonic() - start < 4.0
     assert chosen.members_[0].name == "feature 0"
 

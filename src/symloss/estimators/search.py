@@ -19,7 +19,7 @@ from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _GROWTH = 8  # the better half of the candidates goes on to a part that is so many times as large
-_SMALLEST = 3_000  # points of a part, at least
+_SMALLEST = 12_000  # points of a part, at least
 # Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.
 _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 
@@ -27,8 +27,8 @@ _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 class Search:
     """Candidates, their scores on folds, and the weights that follow from them.
 
-    Up to 24,000 points, all candidates are scored on all points. If there are more, all are scored on an eighth of them
-    (or an eighth of that, and so on, as long as it has 3,000 points), with both classes in equal numbers as far as
+    Up to 96,000 points, all candidates are scored on all points. If there are more, all are scored on an eighth of them
+    (or an eighth of that, and so on, as long as it has 12,000 points), with both classes in equal numbers as far as
     possible; the better half goes on to a part that is eight times as large.
 
     Parameters

@@ -461,8 +461,8 @@ class BERClassifierCV(_ClassifierCV):
         below 3% of the largest are set to 0. Before they are averaged, the scores of each candidate are divided by the
         standard deviation of its out-of-fold scores.
     cv : int, splitter or iterable, default=5
-        The folds that candidates are scored on. From 24,000 points on, all candidates are scored on an eighth of the
-        points, and the better half of them on all (with more than 192,000 points in more such steps).
+        The folds that candidates are scored on. From 96,000 points on, all candidates are scored on an eighth of the
+        points, and the better half of them on all (with more than 768,000 points in more such steps).
     pi : float, default=None
         The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it
         gives ``clean_score_``.
