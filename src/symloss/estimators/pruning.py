@@ -74,10 +74,11 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
         X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(f"Only binary classification is supported. Got {len(self.classes_)} class(es).")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         used = np.flatnonzero(weight > 0)
+        found = len(np.unique(codes[used]))
+        if len(self.classes_) != 2 or found != 2:
+            raise ValueError(f"Only binary classification is supported. Got {found} class(es) of weight above 0.")
         data = TrainingData(X[used], codes[used] == 1, weight[used])
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         self.kept_ = used[_kept(data, credibility(data, seed), self.share)]
@@ -94,6 +95,7 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of each row of X."""
+        check_is_fitted(self, "estimator_")
         return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.intp)])
 
     def __sklearn_tags__(self) -> Any:
