@@ -888,8 +888,11 @@ def test_rates_that_are_known_later(folder, tmp_path):
         assert part in text
     written = pd.read_csv(model / "labels.csv", dtype={"who": str}, keep_default_na=False)
     table = label_table(expected, frame, ["who"])
-    pd.testing.assert_frame_equal(
-        written.drop(columns="checked_label"), table.drop(columns="checked_label"), check_dtype=False
+    pd.testing.assert_frame_equal(  # two fits may round otherwise, and then order rows that are as good as equal otherwise
+        written.drop(columns="checked_label").sort_values("row", ignore_index=True),
+        table.drop(columns="checked_label").sort_values("row", ignore_index=True),
+        check_dtype=False,
+        rtol=1e-3,
     )
     checked = written.set_index("row")["checked_label"]
     assert checked[checked != ""].to_dict() == {int(labels["row"][3]): "maybe"}

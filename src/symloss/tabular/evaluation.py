@@ -120,8 +120,8 @@ def evaluate(model: TableModel) -> Evaluation:
     >>> frame = pd.DataFrame({"x": np.arange(60.0) % 20, "y": (["no"] * 10 + ["yes"] * 10) * 3})
     >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
     >>> found = evaluate(model)
-    >>> found.has_signal, found.auc.value, found.rates_given
-    (True, 1.0, False)
+    >>> found.has_signal, found.auc.value > 0.9, found.rates_given
+    (True, True, False)
     """
     rows, estimator, rates = rows_of(model), model.estimator, model.rates
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
