@@ -6,10 +6,6 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 
 # One process per core, but at most eight; each has one thread unless OMP_NUM_THREADS says otherwise.
 PYTEST = $(BIN)/python -m pytest -q -n auto --maxprocesses=8 --dist=worksteal
-# Tests of numbers, which test-processors runs with fewer instructions of the processor.
-NUMERICAL = -m "not gpu and not browser and not slow and not cluster" tests/test_audit.py tests/test_boosting.py tests/test_estimators.py \
-  tests/test_losses.py tests/test_metrics.py tests/test_models.py tests/test_pairwise.py tests/test_paper.py tests/test_risks.py \
-  tests/test_theory.py
 
 .PHONY: demo tables test test-slow test-processors test-pages test-clusters test-latex test-gpu lint format lines bench docs dist clean help
 .DELETE_ON_ERROR:
@@ -17,7 +13,7 @@ NUMERICAL = -m "not gpu and not browser and not slow and not cluster" tests/test
 help:
 	@echo "make demo   Table 1, an analysis of a loss, two trainings, and the paper's experiments on two data sets (into demo/)"
 	@echo "make test   the tests        make test-slow        tests that take longer"
-	@echo "                             make test-processors  tests of numbers, rounded as on another processor"
+	@echo "                             make test-processors  the tests, rounded as on another processor"
 	@echo "                             make test-pages       tests that open pages in Chromium"
 	@echo "                             make test-clusters    tests on local clusters of Dask and Ray"
 	@echo "                             make test-latex       tests that compile tables with pdflatex"
@@ -60,9 +56,9 @@ test: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(PYTEST) -m "slow and not gpu and not cluster and not browser"
 
-# PyTorch, MKL, NumPy and OpenBLAS compute as on another x86 processor.
+# PyTorch, MKL and OpenBLAS compute as on another x86 processor.
 test-processors: $(VENV)/.test
-	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell $(PYTEST) $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell $(PYTEST) -m "not gpu and not cluster and not browser and not slow"
 
 test-pages: $(VENV)/.test
 	$(BIN)/python -m pytest -q -m browser tests/test_report.py tests/test_tables.py
