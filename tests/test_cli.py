@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.cli.application import ProgressLines, fit_progress
+from symloss.cli.application import fit_progress, progress_lines
 from symloss.paper.results import Run, write_run
 
 OWN = Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
@@ -175,7 +175,7 @@ def test_help_answers_without_pytorch():
 def lines_at(calls, capsys):
     """What is printed, in lines, if a fit of a stage ends at each of these times."""
     now = [0.0]
-    progress = ProgressLines(seconds=10, clock=lambda: now[0])
+    progress = progress_lines(seconds=10, clock=lambda: now[0])
     for seconds, *what in calls:
         now[0] = seconds
         progress(*what)
@@ -198,7 +198,6 @@ def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # for Rich this is a terminal
     monkeypatch.setenv("TERM", "xterm")
     with fit_progress() as progress:
-        assert not isinstance(progress, ProgressLines)
         progress("linear [bold]", 1, 2)
         progress("another", 1, 5)
     assert "1/5" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import signal
 import sys
 import time
 import warnings
@@ -93,16 +92,6 @@ def main(
         print(context.get_help())
 
 
-def shield_workers() -> None:
-    """Start joblib's tracker of resources now: it lets Ctrl-C through again, which workers would answer at length."""
-    if hasattr(signal, "pthread_sigmask"):
-        from joblib.externals.loky.backend import resource_tracker
-
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-
-
 def new_console() -> Any:
     """Return a console for what standard output is now."""
     from rich.console import Console
@@ -145,7 +134,7 @@ def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
 
     console = Console(stderr=True)
     if not console.is_interactive:
-        yield ProgressLines()
+        yield progress_lines()
         return
     # What is printed meanwhile goes above the bar, unless it goes somewhere else.
     with _bars(console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bars:
@@ -159,33 +148,26 @@ def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
-class ProgressLines:
-    """Prints whole lines on how many fits of a stage are done, and how long the others may take, on standard error.
+def progress_lines(
+    seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
+) -> Callable[[str, int, int], None]:
+    """Return a function that prints how many fits of a stage are done, and how long the others may take, in lines.
 
-    Parameters
-    ----------
-    seconds : float
-        At most one line is printed in so many seconds, but for the first one.
-    clock : callable
-        Returns the time in seconds.
+    At most one line is printed in so many seconds, but for the first one.
     """
+    of, start, last, printed = "", clock(), clock(), -seconds
 
-    def __init__(self, seconds: float = 5.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds, self._clock, self._stage = seconds, clock, ""
-        self._start = self._last = clock()
-        self._printed = -seconds
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Print a line, unless one was printed just before."""
-        now = self._clock()
-        if stage != self._stage:
-            self._stage, self._start = stage, self._last  # it began when the stage before it ended
-        self._last = now
-        if now - self._printed >= self._seconds:
-            self._printed = now
-            seconds = (now - self._start) * (total - done) / done
-            left = f", about {seconds:.0f} s left in this step" if done < total else ""
+    def show(stage: str, done: int, total: int) -> None:
+        nonlocal of, start, last, printed
+        if stage != of:
+            of, start = stage, last  # it began when the stage before it ended
+        last = clock()
+        if last - printed >= seconds:
+            printed = last
+            left = f", about {(last - start) * (total - done) / done:.0f} s left in this step" if done < total else ""
             print(f"{stage}: {done} of {total}{left}", file=sys.stderr, flush=True)
+
+    return show
 
 
 def follow(start: Callable[[Callable[[int, int], None]], Iterable[Outcome]], total: int) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from symloss.cli.application import new_console, plain_table
-from symloss.cli.options import Json, Losses, code_of, find_loss, find_losses, listed, option
+from symloss.cli.options import Json, Losses, code_of, find_loss, listed, option
 
 
 def losses(as_json: Json = False) -> None:
@@ -94,6 +94,7 @@ def explore(
     """
     from symloss.report import write_explorer
 
-    with code_of([] if losses is None else listed(losses)):
-        path = write_explorer(out, None if losses is None else find_losses(losses))
+    names = [] if losses is None else listed(losses)
+    with code_of(names):
+        path = write_explorer(out, [find_loss(name) for name in names] or None)
     print(f"wrote {path}")

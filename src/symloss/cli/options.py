@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -20,46 +21,104 @@ def option(help: str, metavar: str | None = None, default: str | bool = True, *n
     return typer.Option(*names, help=help, metavar=metavar, show_default=default, **limits)
 
 
+def with_options(*groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command have the options of some classes, too: it gets them as ``**options``."""
+
+    def shared(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [each for each in own if each.kind is not each.VAR_KEYWORD]
+        for group in groups:
+            for name, hint in get_type_hints(group, include_extras=True).items():
+                default, kind = getattr(group, name), inspect.Parameter.KEYWORD_ONLY
+                parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return shared
+
+
 Json = Annotated[bool, option("Print JSON instead of a table, for programs.", None, True, "--json")]
 Names = list[str] | None
-
-# How a file of data is written.
-_DATA = "A CSV, Parquet or Excel file, possibly compressed; - is the standard input."
-Data = Annotated[Path, typer.Argument(help=_DATA, metavar="DATA")]
-Sep = Annotated[str | None, option("What separates values: a sign, or tab, semicolon, ...", "SIGN", "found")]
-Decimal = Annotated[str | None, option("The decimal mark of numbers.", ".|,", "found")]
-FileEncoding = Annotated[str | None, option("The encoding of text, such as cp1252.", "NAME", "found", "--encoding")]
-Sheet = Annotated[str | None, option("The sheet of an Excel file.", "NAME|NUMBER", "the first")]
-
-# What is fitted to it.
-_UNLABELED = "What rows without a label are: unlabeled data beside positive rows."
-_IDS = "Columns that tell rows apart; they are not learned from."
+Data = Annotated[
+    Path,
+    typer.Argument(help="A CSV, Parquet or Excel file, possibly compressed; - is the standard input.", metavar="DATA"),
+]
+Model = Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")]
 Label = Annotated[str, option("The column of labels, which has two values.", "COLUMN")]
-Risk = Annotated[str, option("auc: rank rows well; ber: classify them well.", "auc|ber")]
-Positive = Annotated[str | None, option("The positive label.", "VALUE", "the larger")]
-Ids = Annotated[Names, option(_IDS, "COLUMN,...", True, "--id")]
-Unlabeled = Annotated[str | None, option(_UNLABELED, "positive-unlabeled", "left out")]
-Drop = Annotated[Names, option("Columns to leave out; may be repeated.", "COLUMN,...")]
-Weight = Annotated[str | None, option("A column of weights; a row of weight k counts as k rows.", "COLUMN")]
-WrongPositive = Annotated[float | None, option("Share of wrong labels among rows labeled positive, if known.", "SHARE")]
-WrongNegative = Annotated[float | None, option("Share of wrong labels among rows labeled negative, if known.", "SHARE")]
-Pi = Annotated[float | None, option("The same as a share of right labels: 1 less --wrong-positive.", "SHARE")]
-PiPrime = Annotated[float | None, option("The same as --wrong-negative.", "SHARE")]
-MaxCategories = Annotated[int, option("Most texts of a column that are one-hot encoded; more are hashed.", min=2)]
-TimeLimit = Annotated[float | None, option("After so many seconds, no more candidates are tried.", "SECONDS")]
-Seed = Annotated[int, option("Seed of all random numbers.", min=0)]
-Jobs = Annotated[int, option("How many fits run at a time; -1 means one per core.")]
-Overwrite = Annotated[bool, option("Write over labels that somebody has checked, too.", None, True, "--overwrite")]
-
-# Where predictions draw the line between the labels.
-Threshold = Annotated[float | None, option("Predict positive above this score.", "VALUE", "0")]
-Share = Annotated[float | None, option("Predict this share of the rows positive.", "SHARE", min=0, max=1)]
-TopK = Annotated[int | None, option("Predict so many rows positive: the largest scores.", "K", min=0)]
-CostFalsePositive = Annotated[float | None, option("What it costs to predict a true negative positive.", "COST", "1")]
-CostFalseNegative = Annotated[float | None, option("What it costs to predict a true positive negative.", "COST", "1")]
-
-# What of the paper is run.
 Losses = Annotated[str | None, option("Losses, or package.module:MyLoss.", "NAME,...", "all of them")]
+
+
+class Reading:
+    """How a file of data is written."""
+
+    sep: Annotated[str | None, option("What separates values: a sign, or tab, semicolon, ...", "SIGN", "found")] = None
+    decimal: Annotated[str | None, option("The decimal mark of numbers.", ".|,", "found")] = None
+    encoding: Annotated[str | None, option("The encoding of text, such as cp1252.", "NAME", "found")] = None
+    sheet: Annotated[str | None, option("The sheet of an Excel file.", "NAME|NUMBER", "the first")] = None
+
+
+class WrongShares:
+    """How many labels are wrong, if somebody knows."""
+
+    wrong_positive: Annotated[
+        float | None, option("Share of wrong labels among rows labeled positive, if known.", "SHARE")
+    ] = None
+    wrong_negative: Annotated[
+        float | None, option("Share of wrong labels among rows labeled negative, if known.", "SHARE")
+    ] = None
+    pi: Annotated[float | None, option("The same as a share of right labels: 1 less --wrong-positive.", "SHARE")] = None
+    pi_prime: Annotated[float | None, option("The same as --wrong-negative.", "SHARE")] = None
+
+
+class Fitting:
+    """What is fitted to a table."""
+
+    ids: Annotated[
+        Names, option("Columns that tell rows apart; they are not learned from.", "COLUMN,...", True, "--id")
+    ] = None
+    positive: Annotated[str | None, option("The positive label.", "VALUE", "the larger")] = None
+    unlabeled: Annotated[
+        str | None,
+        option("What rows without a label are: unlabeled data beside positive rows.", "positive-unlabeled", "left out"),
+    ] = None
+    drop: Annotated[Names, option("Columns to leave out; may be repeated.", "COLUMN,...")] = None
+    weight: Annotated[str | None, option("A column of weights; a row of weight k counts as k rows.", "COLUMN")] = None
+    group: Annotated[str | None, option("A column whose equal values stay in one fold.", "COLUMN")] = None
+    max_categories: Annotated[
+        int, option("Most texts of a column that are one-hot encoded; more are hashed.", min=2)
+    ] = 50
+    time_limit: Annotated[float | None, option("After so many seconds, no more candidates are tried.", "SECONDS")] = (
+        None
+    )
+    seed: Annotated[int, option("Seed of all random numbers.", min=0)] = 0
+    jobs: Annotated[int, option("How many fits run at a time; -1 means one per core.")] = 1
+    overwrite: Annotated[
+        bool, option("Write over labels that somebody has checked, too.", None, True, "--overwrite")
+    ] = False
+
+
+class Costs:
+    """What the two kinds of errors cost."""
+
+    cost_false_positive: Annotated[
+        float | None, option("What it costs to predict a true negative positive.", "COST", "1")
+    ] = None
+    cost_false_negative: Annotated[
+        float | None, option("What it costs to predict a true positive negative.", "COST", "1")
+    ] = None
+
+
+class Threshold(Costs):
+    """Where predictions draw the line between the labels."""
+
+    threshold: Annotated[float | None, option("Predict positive above this score.", "VALUE", "0")] = None
+    share: Annotated[float | None, option("Predict this share of the rows positive.", "SHARE", min=0, max=1)] = None
+    top_k: Annotated[int | None, option("Predict so many rows positive: the largest scores.", "K", min=0)] = None
+
+
+def taken(options: dict[str, Any], group: type) -> dict[str, Any]:
+    """Take the options of a class out of all options of a command, and return them."""
+    return {name: options.pop(name) for name in get_type_hints(group)}
 
 
 def listed(names: str) -> list[str]:
@@ -75,58 +134,27 @@ def all_listed(options: Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(name for names in options or () for name in listed(names)))
 
 
-def rates(
-    wrong_positive: float | None, wrong_negative: float | None, pi: float | None, pi_prime: float | None
-) -> dict[str, float | None]:
-    """Return the rates of the noise, ``pi`` and ``pi_prime``, however they were given; None if they were not."""
-    for wrong, name, other, option in (
+def rates(options: dict[str, Any]) -> dict[str, float | None]:
+    """Take the rates of the noise out of all options: ``pi`` and ``pi_prime``, however they were given."""
+    wrong_positive, wrong_negative, pi, pi_prime = taken(options, WrongShares).values()
+    for wrong, name, other, same in (
         (wrong_positive, "--wrong-positive", pi, "--pi"),
         (wrong_negative, "--wrong-negative", pi_prime, "--pi-prime"),
     ):
         if wrong is not None and other is not None:
-            raise ValueError(f"give one of {name} and {option}, which say the same")
+            raise ValueError(f"give one of {name} and {same}, which say the same")
         if wrong is not None and not 0 <= wrong <= 1:
             raise ValueError(f"{name} must be a share from 0 to 1, got {wrong:g}")
-    found = {"pi": pi if wrong_positive is None else 1 - wrong_positive,
-             "pi_prime": pi_prime if wrong_negative is None else wrong_negative}  # fmt: skip
-    if (found["pi"] is None) != (found["pi_prime"] is None):
+    pi = pi if wrong_positive is None else 1 - wrong_positive
+    pi_prime = pi_prime if wrong_negative is None else wrong_negative
+    if (pi is None) != (pi_prime is None):
         raise ValueError("give both --wrong-positive and --wrong-negative or neither")
-    return found
+    return {"pi": pi, "pi_prime": pi_prime}
 
 
 def command_line() -> str:
     """Return the command that is running, as a shell needs it."""
     return shlex.join(["symloss", *sys.argv[1:]])
-
-
-def check_device(device: str) -> None:
-    """Raise ValueError if PyTorch cannot use a device."""
-    import torch
-
-    try:
-        torch.zeros(1, device=device).item()
-    except (RuntimeError, AssertionError) as error:
-        what = str(error).splitlines()[0].removesuffix(".")
-        raise ValueError(f"--device {device} cannot be used ({what}); --device cpu works everywhere") from None
-
-
-def noise_rate(pair: str) -> tuple[float, float]:
-    """Return the two numbers of a text such as ``0.65,0.45``: pi and pi_prime."""
-    try:
-        pi, pi_prime = (float(rate) for rate in pair.split(","))
-    except ValueError:
-        raise ValueError(f"--noise must be two rates such as 0.65,0.45, got {pair!r}") from None
-    return pi, pi_prime
-
-
-def risk_names(names: str) -> list[str]:
-    """Return comma-separated names of risks as a list; raise ValueError if a name is unknown."""
-    from symloss.functional import RISKS
-
-    for name in listed(names):
-        if name not in RISKS:
-            raise ValueError(f"--risks must be of {', '.join(RISKS)}, got {name!r}")
-    return listed(names)
 
 
 def find_loss(name: str, **parameters: float) -> Loss:
@@ -139,11 +167,6 @@ def find_loss(name: str, **parameters: float) -> Loss:
         return get_loss(import_named(name), **parameters)
     except (Exception, SystemExit) as error:  # importing a user's module, or making its loss, may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
-
-
-def find_losses(names: str) -> list[Loss]:
-    """Return the losses of comma-separated names."""
-    return [find_loss(name) for name in listed(names)]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from symloss.cli.application import follow, new_console, plain_table
-from symloss.cli.options import Json, Losses, Names, check_device, find_losses, listed, noise_rate, option, risk_names
+from symloss.cli.options import Json, Losses, Names, find_loss, listed, option
 
 _ADDRESS = "Address of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray)."
 _SCORES = "How images are scored: dropout_off, or chosen_epoch (chosen on corrupted labels)."
@@ -42,6 +42,7 @@ def reproduce(
 
     Example: [bold]symloss reproduce cifar10 --pairs horse --noise 0.65,0.45[/bold]
     """
+    from symloss.functional import RISKS
     from symloss.machines import cluster
     from symloss.paper.compare import compare
     from symloss.paper.protocol import CIFAR10_PAIRS, LOSSES, NOISES, UCI_DATASETS
@@ -52,16 +53,18 @@ def reproduce(
     parts_of = {"uci": UCI_DATASETS, "cifar10": CIFAR10_PAIRS, "mnist": ["mnist"]}
     if experiment not in parts_of:
         raise ValueError(f"reproduce one of {', '.join(parts_of)}, got {experiment!r}")
-    chosen = {"uci": datasets, "cifar10": pairs}
-    for of, name in (("uci", "--datasets"), ("cifar10", "--pairs")):
-        if chosen[of] is not None and of != experiment:
+    for of, name, chosen in (("uci", "--datasets", datasets), ("cifar10", "--pairs", pairs)):
+        if chosen is not None and of != experiment:
             raise ValueError(f"{name} is an option of {of}")
-    is_uci, named = experiment == "uci", chosen.get(experiment)
+    is_uci, named = experiment == "uci", datasets or pairs
     names = parts_of[experiment] if named is None else listed(named)
-    noises = [noise_rate(pair) for pair in noise] if noise else NOISES
-    minimized, tried = risk_names(risks), LOSSES if losses is None else find_losses(losses)
+    minimized, tried = listed(risks), LOSSES if losses is None else [find_loss(name) for name in listed(losses)]
+    for risk in minimized:
+        if risk not in RISKS:
+            raise ValueError(f"--risks must be of {', '.join(RISKS)}, got {risk!r}")
+    noises = [_noise_rate(pair) for pair in noise] if noise else NOISES
     device = device or ("cpu" if is_uci else "cuda")
-    check_device(device)
+    _check_device(device)
     planned = plan(experiment, protocol, trials, seed)
     parts = [(name, *rates) for name in names for rates in noises]
     folder = out or Path("results") / (experiment if experiment == "cifar10" else f"{experiment}-{protocol}")
@@ -78,6 +81,26 @@ def reproduce(
         print(f"all tables: symloss compare {folder}")
     if failed:
         raise typer.Exit(1)
+
+
+def _noise_rate(pair: str) -> tuple[float, float]:
+    """Return the two numbers of a text such as ``0.65,0.45``: pi and pi_prime."""
+    try:
+        pi, pi_prime = map(float, pair.split(","))
+    except ValueError:
+        raise ValueError(f"--noise must be two rates such as 0.65,0.45, got {pair!r}") from None
+    return pi, pi_prime
+
+
+def _check_device(device: str) -> None:
+    """Raise ValueError if PyTorch cannot use a device."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        what = str(error).splitlines()[0].removesuffix(".")
+        raise ValueError(f"--device {device} cannot be used ({what}); --device cpu works everywhere") from None
 
 
 def compare(

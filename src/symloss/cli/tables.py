@@ -7,47 +7,27 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from symloss.cli import options as of
-from symloss.cli.application import fit_progress, new_console, plain_table, shield_workers, warn
+from symloss.cli.application import fit_progress, new_console, plain_table, warn
 from symloss.extras import require
 
 if TYPE_CHECKING:
-    from symloss.tabular import TableModel
-    from symloss.tabular.reading import Read
+    from symloss.tabular.documents import Documents
 
 _SHOWN = 10  # labels that an audit prints
 
 
+@of.with_options(of.Fitting, of.WrongShares, of.Reading)
 def fit(
     data: of.Data,
     label: of.Label,
     out: Annotated[Path, of.option("The folder to write the model into.", "FOLDER")],
-    ids: of.Ids = None,
-    risk: of.Risk = "auc",
-    positive: of.Positive = None,
-    unlabeled: of.Unlabeled = None,
-    drop: of.Drop = None,
-    weight: of.Weight = None,
-    wrong_positive: of.WrongPositive = None,
-    wrong_negative: of.WrongNegative = None,
-    pi: of.Pi = None,
-    pi_prime: of.PiPrime = None,
-    max_categories: of.MaxCategories = 50,
-    time_limit: of.TimeLimit = None,
-    seed: of.Seed = 0,
-    jobs: of.Jobs = 1,
-    sep: of.Sep = None,
-    decimal: of.Decimal = None,
-    encoding: of.FileEncoding = None,
-    sheet: of.Sheet = None,
-    overwrite: of.Overwrite = False,
+    risk: Annotated[str, of.option("auc: rank rows well; ber: classify them well.", "auc|ber")] = "auc",
     as_json: of.Json = False,
+    **options: Any,
 ) -> None:
     """Fit a model to a table whose labels may be corrupted, and write it into a folder.
 
@@ -60,26 +40,10 @@ def fit(
 
     Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
     """
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import Documents, check_data_apart, check_folder
     from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.model import DOCUMENTS, MODEL
-    from symloss.tabular.page import About
     from symloss.tabular.summary import print_summary, summary
 
-    check_data_apart(data, out)
-    check_folder(out, [MODEL, *DOCUMENTS], "a model", overwrite)
-    needed = "pandas", "jinja2", "skops", "safetensors"
-    require("all", "symloss fit needs pandas, Jinja2, skops and safetensors", *needed)  # now, not after minutes
-    kept, rates = of.all_listed(ids), of.rates(wrong_positive, wrong_negative, pi, pi_prime)
-    model, read = _fitted(
-        data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, risk=risk,
-        positive=positive, unlabeled=unlabeled, weight=weight,
-        max_categories=max_categories, time_limit=time_limit, random_state=seed, **rates,
-    )  # fmt: skip
-    model.save(out)  # first of all: whatever happens to the page, the model is not lost
-    for trouble in Documents.of(model, read.frame, About(data.name, of.command_line(), kept, weight)).write(out):
-        warn(trouble)
+    model = _made(data, label, out, as_json, options, risk=risk).model
     written, found = sorted(out.iterdir()), evaluate(model)
     if as_json:
         print(json.dumps(summary(model, found) | {"files": [str(path) for path in written]}, indent=2))
@@ -91,20 +55,13 @@ def fit(
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
+@of.with_options(of.Threshold, of.Reading)
 def predict(
-    model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
+    model: of.Model,
     data: of.Data,
     out: Annotated[Path | None, of.option("A CSV or Parquet file to write.", "FILE", "standard output")] = None,
     ids: Annotated[of.Names, of.option("Columns to keep beside the predictions.", "COLUMN,...", True, "--id")] = None,
-    threshold: of.Threshold = None,
-    share: of.Share = None,
-    top_k: of.TopK = None,
-    cost_false_positive: of.CostFalsePositive = None,
-    cost_false_negative: of.CostFalseNegative = None,
-    sep: of.Sep = None,
-    decimal: of.Decimal = None,
-    encoding: of.FileEncoding = None,
-    sheet: of.Sheet = None,
+    **options: Any,
 ) -> None:
     """Predict the score, the label and the probability of each row of a table, in the order of its rows.
 
@@ -123,7 +80,7 @@ def predict(
     from symloss.tabular.sources import open_source
     from symloss.tabular.thresholds import Wanted
 
-    wanted = Wanted(threshold, share, top_k, cost_false_positive, cost_false_negative)
+    wanted = Wanted(**of.taken(options, of.Threshold))
     wanted.check()
     if out is not None:
         check_not_read(out, [Path("/dev/stdin") if str(data) == "-" else data], "the data")
@@ -131,11 +88,11 @@ def predict(
         if not out.absolute().parent.is_dir():
             raise ValueError(f"{out} cannot be written: there is no folder {out.parent}")
     fitted = load(model)
-    options = ReadOptions(sep, decimal, encoding, sheet, usual_decimal=fitted.decimal)
+    read = ReadOptions(**options, usual_decimal=fitted.decimal)
     with tempfile.TemporaryDirectory() as folder, open_source(data) as source:  # a share of its rows is read twice
-        chosen, reason = wanted.find(fitted, lambda: scores_of_file(fitted, source, options=options))
+        chosen, reason = wanted.find(fitted, lambda: scores_of_file(fitted, source, options=read))
         path = Path(folder) / "predictions.csv" if out is None else out  # standard output gets all of them or none
-        notes = predict_file(fitted, source, path, of.all_listed(ids), chosen, options=options)
+        notes = predict_file(fitted, source, path, of.all_listed(ids), chosen, options=read)
         if out is None:
             with path.open(encoding="utf-8", newline="") as written:
                 shutil.copyfileobj(written, sys.stdout)
@@ -143,29 +100,13 @@ def predict(
         print(note, file=sys.stderr)
 
 
+@of.with_options(of.Fitting, of.WrongShares, of.Reading)
 def audit(
     data: of.Data,
     label: of.Label,
     out: Annotated[Path, of.option("The folder to write into.", "FOLDER")] = Path("audit"),
-    positive: of.Positive = None,
-    ids: of.Ids = None,
-    unlabeled: of.Unlabeled = None,
-    drop: of.Drop = None,
-    weight: of.Weight = None,
-    wrong_positive: of.WrongPositive = None,
-    wrong_negative: of.WrongNegative = None,
-    pi: of.Pi = None,
-    pi_prime: of.PiPrime = None,
-    max_categories: of.MaxCategories = 50,
-    time_limit: of.TimeLimit = None,
-    seed: of.Seed = 0,
-    jobs: of.Jobs = 1,
-    sep: of.Sep = None,
-    decimal: of.Decimal = None,
-    encoding: of.FileEncoding = None,
-    sheet: of.Sheet = None,
-    overwrite: of.Overwrite = False,
     as_json: of.Json = False,
+    **options: Any,
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
 
@@ -174,52 +115,31 @@ def audit(
     Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
     """
     from symloss.columns import as_text
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import Documents, check_data_apart, check_folder, noise_summary
+    from symloss.tabular.documents import noise_summary
     from symloss.tabular.evaluation import percent
     from symloss.tabular.labels import label_table
-    from symloss.tabular.model import DOCUMENTS
-    from symloss.tabular.page import About
 
-    check_data_apart(data, out)
-    check_folder(out, DOCUMENTS, "an audit of labels", overwrite)
-    require("all", "symloss audit needs pandas and Jinja2", "pandas", "jinja2")
-    kept, rates = of.all_listed(ids), of.rates(wrong_positive, wrong_negative, pi, pi_prime)
-    model, read = _fitted(
-        data, ReadOptions(sep, decimal, encoding, sheet), label, kept, drop, jobs, as_json, positive=positive,
-        unlabeled=unlabeled, weight=weight, max_categories=max_categories, time_limit=time_limit, random_state=seed,
-        **rates,
-    )  # fmt: skip
-    about = About(data.name, of.command_line(), kept, weight)
-    for trouble in Documents.of(model, read.frame, about, audit=True).write(out):
-        warn(trouble)
-    written = sorted(path for path in out.iterdir() if path.name in DOCUMENTS)
-    found, first = noise_summary(model), label_table(model, read.frame, kept).head(_SHOWN)
+    made = _made(data, label, out, as_json, options, audit=True)
+    found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
     if as_json:
         print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
         return
     for sentence in found["words"]:
         print(sentence)
+    unlabeled = made.model.rows is not None and made.model.rows.unlabeled
     likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
     print(f"{found['suspicious']} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
-    table = plain_table(*own.values(), *kept)
-    for line in first.to_dict(orient="records"):
+    table = plain_table(*own.values(), *ids)
+    for line in label_table(made.model, made.frame, ids).head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
-        table.add_row(*(as_text(line[name]) for name in (*own, *kept)))
+        table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
     new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
 
 
-def page(
-    model: Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")],
-    wrong_positive: of.WrongPositive = None,
-    wrong_negative: of.WrongNegative = None,
-    pi: of.Pi = None,
-    pi_prime: of.PiPrime = None,
-    cost_false_positive: of.CostFalsePositive = None,
-    cost_false_negative: of.CostFalseNegative = None,
-) -> None:
+@of.with_options(of.WrongShares, of.Costs)
+def page(model: of.Model, **options: Any) -> None:
     """Write the page and the labels of a model anew, with shares of wrong labels or costs that you know now.
 
     Nothing is fitted. Predictions of the model go by the new shares, too. What stands in the column checked_label of
@@ -232,9 +152,9 @@ def page(
     from symloss.tabular.labels import noise_in_words
     from symloss.tabular.thresholds import Wanted, cost_threshold
 
-    wanted = Wanted(cost_false_positive=cost_false_positive, cost_false_negative=cost_false_negative)
+    pi, pi_prime = of.rates(options).values()
+    wanted = Wanted(**options)
     wanted.check()
-    pi, pi_prime = of.rates(wrong_positive, wrong_negative, pi, pi_prime).values()
     require("all", "symloss page needs pandas, Jinja2 and safetensors", "pandas", "jinja2", "safetensors")
     made = Documents.read(model)
     if pi is not None and pi_prime is not None:
@@ -249,19 +169,30 @@ def page(
     print(f"to look at: {model / 'report.html'}")
 
 
-def _fitted(
-    data: Path, options: Any, label: str, ids: Sequence[str], drop: Any, jobs: int, quiet: bool, **how: Any
-) -> tuple[TableModel, Read]:
-    """Read a file and fit a model to its table; what is found is printed at once, unless it is to be quiet.
+def _made(
+    data: Path, label: str, out: Path, quiet: bool, options: dict[str, Any], risk: str = "auc", audit: bool = False
+) -> Documents:
+    """Fit a model to the table in a file, and write it and what it is good for into a folder; an audit keeps no model.
 
-    ``how`` are further arguments of ``symloss.tabular.fit``.
+    What is found in the table is printed at once, unless it is to be quiet.
     """
     from symloss.tabular import fit
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import Documents, check_data_apart, check_folder
+    from symloss.tabular.model import DOCUMENTS, MODEL
+    from symloss.tabular.page import About
     from symloss.tabular.reading import check_columns, labeled_table
 
+    overwrite, seed, jobs, *names = (options.pop(name) for name in ("overwrite", "seed", "jobs", "ids", "drop"))
+    ids, dropped = map(of.all_listed, names)
+    options |= of.rates(options)
+    check_data_apart(data, out)
+    files, what = (DOCUMENTS, "an audit of labels") if audit else ([MODEL, *DOCUMENTS], "a model")
+    check_folder(out, files, what, overwrite)
+    require("all", "tables need pandas, Jinja2, skops and safetensors", "pandas", "jinja2", "skops", "safetensors")
     if jobs == 0:
         raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
-    read = labeled_table(data, label, ids, options)
+    read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
     check_columns(ids, read.frame, "to keep")
 
     def tell(note: str) -> None:
@@ -270,8 +201,14 @@ def _fitted(
 
     for note in read.notes:
         tell(note)
-    if jobs != 1:
-        shield_workers()
     with fit_progress() as progress:
-        dropped = [*ids, *of.all_listed(drop)]
-        return fit(read, label, drop=dropped, n_jobs=jobs, progress=progress, tell=tell, **how), read
+        model = fit(
+            read, label, risk=risk, drop=[*ids, *dropped], random_state=seed, n_jobs=jobs, progress=progress,
+            tell=tell, **options,
+        )  # fmt: skip
+    if not audit:
+        model.save(out)  # first of all: whatever happens to the page, the model is not lost
+    made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids, options["weight"]), audit)
+    for trouble in made.write(out):
+        warn(trouble)
+    return made

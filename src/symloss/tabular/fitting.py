@@ -35,6 +35,7 @@ def fit(
     unlabeled: str | None = None,
     drop: str | Sequence[str] = (),
     weight: str | None = None,
+    group: str | None = None,
     pi: float | None = None,
     pi_prime: float | None = None,
     candidates: Any = None,
@@ -69,6 +70,8 @@ def fit(
         Columns that are not used as features.
     weight : str, optional
         A column of weights; a row of weight k counts as k repetitions.
+    group : str, optional
+        A column of groups, such as a customer: rows of one group are in the same fold. It is not used as a feature.
     pi, pi_prime : float, optional
         The share of clean positives among the rows labeled positive (``pi``) and among those labeled negative
         (``pi_prime``). With both, the score on clean labels is estimated.
@@ -106,14 +109,17 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
+    import pandas as pd
+
     _check_options(risk, pi, pi_prime, time_limit)
     options = ReadOptions(sep, decimal, encoding, sheet)
     frame, read_notes, found, _ = data if isinstance(data, Read) else labeled_table(data, label, options=options)
     dropped = [drop] if isinstance(drop, str) else list(drop)
-    for names, what in (([label], "the label"), (dropped, "to drop"), ([weight] if weight else [], "the weight")):
+    beside = [name for name in (weight, group) if name]
+    for names, what in (([label], "the label"), (dropped, "to drop"), (beside, "the weight or the group")):
         check_columns(names, frame, what)
-    if label in dropped or (weight and weight in (label, *dropped)):
-        raise ValueError("the label, the weight and the columns to drop must be different columns")
+    if label in (*dropped, *beside) or weight in (*dropped, group or label):
+        raise ValueError("the label, the weight, the group and the columns to drop must be different columns")
 
     chosen = None if positive is None else as_text(positive)
     labels, is_positive, numbers, label_notes = read_labels(frame[label], chosen, unlabeled)
@@ -121,7 +127,7 @@ def fit(
     weights = _weights(frame[weight]) if weight else np.ones(len(frame))
     used = weights > 0  # a row of weight 0 counts as no row
     _check_rows_of_both(label, labels, is_positive[used], weight if weight and not used.all() else None)
-    features = frame.drop(columns=[label, *dropped, *([weight] if weight else [])])
+    features = frame.drop(columns=list({label, *dropped, *beside}))
     encoder = Encoding.fit(features[used], max_categories, rows=weights.sum())
     values = encoder.transform(features).values
 
@@ -147,8 +153,9 @@ def fit(
         n_jobs=n_jobs,
         callback=None if progress is None else lambda stage, done, total, _: progress(stage, done, total),
     )
-    table = _named_columns(values, encoder)
-    estimator.fit(table, is_positive.astype(np.int64), sample_weight=weights if weight else None)
+    table = pd.DataFrame(values, columns=encoder.features)
+    groups = frame[group].astype(str).to_numpy() if group else None
+    estimator.fit(table, is_positive.astype(np.int64), sample_weight=weights if weight else None, groups=groups)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
     return TableModel(
         estimator,
@@ -160,12 +167,6 @@ def fit(
         found.decimal,
         Rows(numbers, is_positive, weights, unlabeled is not None),
     )
-
-
-def _named_columns(values: Array, encoder: Encoding) -> DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(values, columns=encoder.features)
 
 
 def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_limit: float | None) -> None:
