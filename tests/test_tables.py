@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
 
 import symloss as sl
@@ -171,14 +172,25 @@ def test_weights_are_repetitions_and_rows_of_weight_0_count_as_no_rows():
     np.testing.assert_allclose(found.predict(frame).scores, expected.predict(frame).scores, rtol=1e-6)
     twice = fit(frame.assign(w=2.0), weight="w").encoding
     assert twice == fit(pd.concat([frame] * 2), drop="w").encoding
-    with pytest.raises(ValueError, match="column 'w', the weight, must be above 0 in rows of both labels"):
+    with pytest.raises(ValueError, match="the label: 0 rows of weight above 0 are labeled 'no'; two are needed"):
         fit(frame.assign(w=1.0 * (frame["y"] == "yes")), weight="w")
     with pytest.raises(ValueError, match="column 'w', the weight, is missing, negative or infinite in index 3"):
         fit(frame.assign(w=np.where(np.arange(60) == 3, -1.0, 1.0)), weight="w")
 
 
+def test_rows_of_a_group_are_in_one_fold():
+    rng = np.random.default_rng(0)
+    once = pd.DataFrame({"x": rng.normal(size=100), "y": rng.random(100) < 0.5, "who": np.arange(100)})
+    twice = pd.concat([once, once.assign(x=once["x"] + 1e-6)])
+    neighbor = [("neighbor", KNeighborsClassifier(1))]
+    assert fit(twice, drop="who", candidates=neighbor).corrupted_score > 0.85
+    grouped = fit(twice, group="who", candidates=neighbor)
+    assert grouped.corrupted_score < 0.7
+    assert grouped.columns == ["x"]
+
+
 def test_one_row_of_a_label_is_too_few():
-    with pytest.raises(ValueError, match="column 'y', the label: only one row is labeled '1'; two are needed"):
+    with pytest.raises(ValueError, match="column 'y', the label: 1 rows are labeled '1'; two are needed"):
         fit(pd.DataFrame({"x": range(9), "y": [1] + [0] * 8}))
 
 
@@ -442,8 +454,8 @@ def test_what_each_threshold_does_is_counted(data, model):
     for choice in made.values():
         above = found.scores > choice.threshold
         assert choice.rows == above.sum()
-        assert choice.found == pytest.approx(above[found.positive].mean())
-        assert choice.false_alarms == pytest.approx(above[~found.positive].mean())
+        assert choice.clean.corrupted_tpr.value == pytest.approx(above[found.positive].mean())
+        assert choice.clean.corrupted_fpr.value == pytest.approx(above[~found.positive].mean())
         assert choice.clean.tpr.low <= choice.clean.tpr.value <= choice.clean.tpr.high
     assert made["--cost-false-positive 5"].rows <= made["--cost-false-negative 5"].rows
     assert made["--top-k 100"].rows == 100
@@ -559,8 +571,8 @@ def test_importance_is_that_of_columns_and_bounded_in_time():
     assert found[0].is_clear
     assert not found[-1].is_clear
     assert found[0].fall > 0.1 > abs(found[-1].fall)
-    once = column_importance(model, frame, seconds=0.0)  # one column of one fold is always done
-    assert ([each.column for each in once], once[0].sd) == (["x"], None)
+    once = column_importance(model, frame, seconds=0.0)  # one fold is always done
+    assert (once[0].column, once[0].sd) == ("x", None)
 
 
 # --- The page ---
@@ -946,9 +958,9 @@ def test_folders_that_cannot_or_must_not_be_written_are_refused_before_the_fit(f
 def test_bad_input_to_predict(folder, data, tmp_path):
     model, rows = folder / "model", folder / "data.csv"
     data[0].drop(columns=["x", "plan"]).to_csv(tmp_path / "a.csv", index=False)
-    assert "columns that the model needs are missing: x, plan" in error_of("predict", model, tmp_path / "a.csv")
+    assert "no column 'x' (which the model needs); the columns are" in error_of("predict", model, tmp_path / "a.csv")
     data[0].rename(columns={"plan": "Plan"}).to_csv(tmp_path / "b.csv", index=False)
-    assert "did you mean 'Plan' for 'plan'?" in error_of("predict", model, tmp_path / "b.csv")
+    assert "no column 'plan' (which the model needs); did you mean 'Plan'?" in error_of("predict", model, tmp_path / "b.csv")
     assert "no column 'whom' (to keep); did you mean 'who'?" in error_of("predict", model, rows, "--id", "whom")
     assert "no model in " in error_of("predict", tmp_path, rows)
     for arguments, message in (

@@ -253,10 +253,10 @@ class _ClassifierCV(BinaryClassifier):
         columns, seed = self._columns(data.X.shape[1]), self._seed()
         data, folds, _ = merge(data, split(self.cv, *data, seed))
         tasks = [(self, data, *fold, list(columns.values()), n_repeats, seed + k) for k, fold in enumerate(folds)]
-        results = dict(self._run("Shuffling columns", _falls, [f"fold {k}" for k in range(len(folds))], tasks))
-        falls = np.concatenate([results[k] for k in range(len(folds))], 1)
-        means, deviations = falls.mean(1), falls.std(1)
-        return Bunch(columns=[*columns], importances=falls, importances_mean=means, importances_std=deviations)
+        results = dict(self._run("Shuffling columns", falls, [f"fold {k}" for k in range(len(folds))], tasks))
+        found = np.concatenate([results[k] for k in range(len(folds))], 1)
+        means, deviations = found.mean(1), found.std(1)
+        return Bunch(columns=[*columns], importances=found, importances_mean=means, importances_std=deviations)
 
     def _columns(self, n_features: int) -> dict[str, list[int]]:
         """Return the names of the columns of X, and the features that each has become."""
@@ -374,7 +374,7 @@ class _ClassifierCV(BinaryClassifier):
             self.clean_score_ = self._judge.estimate_clean(*samples, *given)
 
 
-def _falls(
+def falls(
     chosen: _ClassifierCV,
     data: TrainingData,
     train: NDArray[np.intp],
@@ -392,13 +392,13 @@ def _falls(
         return chosen._judge.score(averaged - chosen.threshold_, positive, weight)
 
     generator, whole = np.random.default_rng(seed), score(points)
-    falls = np.zeros((len(columns), n_repeats))
+    found = np.zeros((len(columns), n_repeats))
     for k, features in enumerate(columns):
         for repeat in range(n_repeats if features else 0):
             shuffled = points.copy()
             shuffled[:, features] = points[generator.permutation(len(points))][:, features]
-            falls[k, repeat] = whole - score(shuffled)
-    return falls
+            found[k, repeat] = whole - score(shuffled)
+    return found
 
 
 def _results(names: list[str], search: Search) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from symloss.files import real, whole_file
 from symloss.tabular.evaluation import evaluate, rows_of
 from symloss.tabular.importance import Importance, column_importance
 from symloss.tabular.labels import OWN, label_table, noise_in_words, suspicious, when_to_stop
-from symloss.tabular.model import LABELS, NOISE, PAGE, Rows, TableModel, check_names
+from symloss.tabular.model import LABELS, NOISE, PAGE, Rows, TableModel, check_names, load
 from symloss.tabular.page import About, fit_page
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Documents(NamedTuple):
         """Return what ``write`` has written beside a saved model, with the labels that were checked since."""
         import pandas as pd
 
-        model = TableModel.load(folder)
+        model = load(folder)
         for name in (LABELS, NOISE):
             if not (folder / name).is_file():
                 raise ValueError(f"{folder} has no {name}, which symloss fit writes and the page is made of")

@@ -31,10 +31,8 @@ class Evaluation:
         labeled positive, and their weights.
     unlabeled : bool
         Whether the rows that are not labeled positive have no label.
-    noise : Noise
-        How noisy the labels seem.
-    rates, rates_given
-        The rates pi and pi', and whether they were given to the fit.
+    noise, rates, rates_given
+        How noisy the labels seem; the rates pi and pi', and whether they were given to the fit.
     auc, balanced_accuracy : Estimate
         On the labels given.
     clean_auc, clean_balanced_accuracy : Estimate
@@ -75,15 +73,8 @@ class Evaluation:
             return self.share_labeled_positive * (1 - pi) + (1 - self.share_labeled_positive) * pi_prime
 
         noise, value = self.noise, wrong(*self.rates)
-        if self.rates_given:
-            return Estimate(value, value, value, LEVEL)
         ends = wrong(noise.pi_high, noise.pi_prime_low), wrong(noise.pi_low, noise.pi_prime_high)
-        return Estimate(value, *ends, LEVEL)
-
-    @property
-    def has_little_signal(self) -> bool:
-        """Whether there is so little signal that it can be chance, since the best of several models was chosen."""
-        return 0.5 < self.auc.low < 0.55
+        return Estimate(value, *((value, value) if self.rates_given else ends), LEVEL)
 
     @property
     def has_signal(self) -> bool:

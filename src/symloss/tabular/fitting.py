@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import Encoding, as_text
+from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
-from symloss.metrics import clean_auc
 from symloss.naming import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import read_labels
-from symloss.tabular.model import Rows, TableModel
+from symloss.tabular.model import Rows, TableModel, features_of
 from symloss.tabular.reading import Read, check_columns, labeled_table
 
 if TYPE_CHECKING:
@@ -109,9 +109,14 @@ def fit(
     >>> print(model.notes[1])
     200 rows, 2 columns as 3 features
     """
-    import pandas as pd
-
-    _check_options(risk, pi, pi_prime, time_limit)
+    if risk not in ESTIMATORS:
+        raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"{argument('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
+    if (pi is None) != (pi_prime is None):
+        raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
+    if pi is not None and pi_prime is not None:
+        check_contamination(pi, pi_prime)
     options = ReadOptions(sep, decimal, encoding, sheet)
     frame, read_notes, found, _ = data if isinstance(data, Read) else labeled_table(data, label, options=options)
     dropped = [drop] if isinstance(drop, str) else list(drop)
@@ -126,14 +131,23 @@ def fit(
     columns, frame = frame.columns, frame.iloc[numbers]
     weights = _weights(frame[weight]) if weight else np.ones(len(frame))
     used = weights > 0  # a row of weight 0 counts as no row
-    _check_rows_of_both(label, labels, is_positive[used], weight if weight and not used.all() else None)
+    for value, count in zip(labels, (int((~is_positive[used]).sum()), int(is_positive[used].sum())), strict=True):
+        if count < 2:
+            raise ValueError(
+                f"column {label!r}, the label: {count} rows {'of weight above 0 ' * bool(weight)}are labeled "
+                f"{as_text(value)!r}; two are needed, one to learn from and one to judge by"
+            )
     features = frame.drop(columns=list({label, *dropped, *beside}))
     encoder = Encoding.fit(features[used], max_categories, rows=weights.sum())
-    values = encoder.transform(features).values
+    encoded = features_of(features, encoder)
+    values = encoded.to_numpy()[used]
 
-    warned = check_table(features[used], encoder, values[used], is_positive[used], weights[used])
+    warned = check_table(features[used], encoder, values, is_positive[used], weights[used])
+    (negative, larger), count = map(as_text, labels), int(is_positive.sum())
+    why = "" if chosen or unlabeled else ", the larger label"
     notes = [
-        _label_note(label, labels, is_positive, "" if chosen or unlabeled else ", the larger label"),
+        f"label {label}: {larger!r} is positive ({count} rows){why}; {negative!r} is negative "
+        f"({len(is_positive) - count} rows)",
         *label_notes,
         *_column_notes(features, encoder),
         *(WARNING + sentence for sentence in warned),
@@ -153,9 +167,9 @@ def fit(
         n_jobs=n_jobs,
         callback=None if progress is None else lambda stage, done, total, _: progress(stage, done, total),
     )
-    table = pd.DataFrame(values, columns=encoder.features)
-    groups = frame[group].astype(str).to_numpy() if group else None
-    estimator.fit(table, is_positive.astype(np.int64), sample_weight=weights if weight else None, groups=groups)
+    code = frame[group].factorize()[0] if group else None
+    groups = None if code is None else np.where(code < 0, -1 - np.arange(len(code)), code)  # a missing one is alone
+    estimator.fit(encoded, is_positive.astype(np.int64), sample_weight=weights if weight else None, groups=groups)
     estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
     return TableModel(
         estimator,
@@ -163,35 +177,10 @@ def fit(
         label,
         labels,
         (*read_notes, *notes),
-        Profile.of(columns, encoder, values[used]),
+        Profile.of(columns, encoder, values),
         found.decimal,
         Rows(numbers, is_positive, weights, unlabeled is not None),
     )
-
-
-def _check_options(risk: str, pi: float | None, pi_prime: float | None, time_limit: float | None) -> None:
-    if risk not in ESTIMATORS:
-        raise ValueError(f"the risk must be {' or '.join(ESTIMATORS)}, got {risk!r}")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"{argument('time_limit')} must be a number of seconds above 0, got {time_limit:g}")
-    if (pi is None) != (pi_prime is None):
-        raise ValueError(f"give both pi and pi' or neither, got {pi} and {pi_prime}")
-    if pi is not None and pi_prime is not None:
-        clean_auc(0.5, pi, pi_prime)  # raises if they are invalid, before the fit rather than after
-
-
-def _check_rows_of_both(
-    label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], weight: str | None
-) -> None:
-    """Raise ValueError unless there are two rows of either label; ``weight`` is a column that leaves out some rows."""
-    for value, count in zip(labels, (int((~is_positive).sum()), int(is_positive.sum())), strict=True):
-        if count == 0 and weight:
-            raise ValueError(f"column {weight!r}, the weight, must be above 0 in rows of both labels")
-        if count < 2:
-            raise ValueError(
-                f"column {label!r}, the label: only one row is labeled {as_text(value)!r}; two are needed, one to "
-                "learn from and one to judge by"
-            )
 
 
 def _weights(series: Series) -> Array:
@@ -205,15 +194,6 @@ def _weights(series: Series) -> Array:
         where = f"in {wrong.sum()} rows, the first of them {first}" if wrong.sum() > 1 else f"in {first}"
         raise ValueError(f"column {series.name!r}, the weight, is missing, negative or infinite {where}")
     return weights
-
-
-def _label_note(label: str, labels: tuple[Any, Any], is_positive: NDArray[np.bool_], why: str) -> str:
-    negative, positive = map(as_text, labels)
-    count = int(is_positive.sum())
-    return (
-        f"label {label}: {positive!r} is positive ({count} rows){why}; "
-        f"{negative!r} is negative ({len(is_positive) - count} rows)"
-    )
 
 
 def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:

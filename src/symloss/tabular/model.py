@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -208,7 +208,11 @@ class TableModel:
 
     def predict_frame(self, frame: DataFrame, threshold: float = 0.0) -> Predicted:
         """Return the same for a pandas DataFrame, such as a part of a file, without warnings."""
-        features, unseen = self._encoded(frame)
+        import pandas as pd
+
+        check_columns(self.columns, frame, "which the model needs")
+        values, unseen = self.encoding.transform(frame)
+        features = pd.DataFrame(values, columns=self.encoding.features)
         scores = np.asarray(self.estimator.decision_function(features)) if len(frame) else np.empty(0)
         labels = [self.labels[int(above)] for above in scores > threshold]
         given = self.estimator.calibration_.probabilities(scores)
@@ -222,9 +226,9 @@ class TableModel:
         """
         options = ReadOptions(usual_decimal=self.decimal)
         frame = read(data, options, self.encoding.texts, [self.label]).frame
-        check_columns([self.label], frame, "the label")
+        check_columns([self.label, *self.columns], frame, "which the model needs")
         given = match_labels(frame[self.label], self.labels)
-        features, _ = self._encoded(frame.iloc[given.rows])
+        features = features_of(frame.iloc[given.rows], self.encoding)
         return float(self.estimator.score(features, given.positive.astype(np.int64)))
 
     def save(self, folder: str | Path) -> list[Path]:
@@ -246,35 +250,18 @@ class TableModel:
         save_with(self.estimator, folder / MODEL, table)
         return sorted(folder.iterdir())
 
-    @classmethod
-    def load(cls, folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
-        """Return the model that ``symloss fit`` or ``save`` has written into a folder; see ``symloss.tabular.load``."""
-        path = Path(folder) / MODEL
-        if not path.is_file():
-            raise ValueError(f"no model in {folder}: there is no {MODEL}")
-        estimator, table = load_with(path, trusted=trusted)
-        if table is None:
-            raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")
-        try:
-            negative, positive = table["labels"]
-            encoding, profile = Encoding.from_json(table["encoding"]), Profile.from_json(table["profile"])
-            labels, notes = (negative, positive), tuple(map(str, table["notes"]))
-            model = cls(estimator, encoding, str(table["label"]), labels, notes, profile, table["decimal"])
-            if encoding.features != estimator.feature_names_in_.tolist():
-                raise ValueError(f"expected the {estimator.n_features_in_} features of the model, found others")
-        except Exception as error:  # values of wrong types lead to errors of many types
-            raise damaged(path, error) from error
-        return model
-
     def to_sklearn(self) -> Pipeline:
         """Return a fitted scikit-learn ``Pipeline`` of encoder and estimator, which takes a raw data frame.
 
         It has ``predict``, which returns labels as they were in the table, ``decision_function`` and, as the CV forms
         do, ``predict_proba`` of the labels given. Its classes are symloss's: where it is loaded, symloss is needed.
         """
-        from symloss.tabular.pipeline import pipeline_of
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer
 
-        return pipeline_of(self.encoding, self.estimator, self.labels)
+        classifier = copy.copy(self.estimator)
+        classifier.classes_ = np.array(self.labels)
+        return make_pipeline(FunctionTransformer(features_of, kw_args={"encoding": self.encoding}), classifier)
 
     def to_module(self) -> nn.Module:
         """Return a torch module whose ``forward`` gives the scores of encoded rows, to export to ONNX, for example.
@@ -284,19 +271,12 @@ class TableModel:
         found: nn.Module = self.estimator.to_module()
         return found
 
-    def _encoded(self, frame: DataFrame) -> tuple[DataFrame, dict[str, int]]:
-        """Return the features of a table, and how many rows have an unknown category in each column."""
-        import pandas as pd
 
-        missing = [name for name in self.columns if name not in frame.columns]
-        if missing:
-            lower = {str(other).lower(): other for other in frame.columns}
-            near = {name: get_close_matches(name.lower(), lower, n=1) for name in missing}
-            hints = [f"{lower[found[0]]!r} for {name!r}" for name, found in near.items() if found]
-            hint = f"; did you mean {', '.join(hints)}?" if hints else ""
-            raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}{hint}")
-        encoded = self.encoding.transform(frame)
-        return pd.DataFrame(encoded.values, columns=self.encoding.features), encoded.unseen
+def features_of(frame: Any, encoding: Encoding) -> DataFrame:
+    """Return the features of the rows of a data frame, under their names."""
+    import pandas as pd
+
+    return pd.DataFrame(encoding.transform(frame).values, columns=encoding.features)
 
 
 def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
@@ -315,7 +295,22 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     ...     sl.tabular.load(parent + "/model").predict(frame).labels[::15]
     ['no', 'yes', 'yes', 'no']
     """
-    return TableModel.load(folder, trusted)
+    path = Path(folder) / MODEL
+    if not path.is_file():
+        raise ValueError(f"no model in {folder}: there is no {MODEL}")
+    estimator, table = load_with(path, trusted=trusted)
+    if table is None:
+        raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")
+    try:
+        negative, positive = table["labels"]
+        encoding, profile = Encoding.from_json(table["encoding"]), Profile.from_json(table["profile"])
+        labels, notes = (negative, positive), tuple(map(str, table["notes"]))
+        model = TableModel(estimator, encoding, str(table["label"]), labels, notes, profile, table["decimal"])
+        if encoding.features != estimator.feature_names_in_.tolist():
+            raise ValueError(f"expected the {estimator.n_features_in_} features of the model, found others")
+    except Exception as error:  # values of wrong types lead to errors of many types
+        raise damaged(path, error) from error
+    return model
 
 
 def check_names(folder: Path, names: Collection[str], what: str) -> None:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from symloss import __version__
 from symloss.columns import as_text
-from symloss.metrics import clean_roc
+from symloss.metrics import Estimate, clean_roc
 from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
-from symloss.tabular.evaluation import Evaluation, evaluate, percent, rows_of
+from symloss.tabular.evaluation import LEVEL, Evaluation, evaluate, percent, rows_of
 from symloss.tabular.importance import Importance
 from symloss.tabular.labels import label_table, noise_in_words, suspicious, when_to_stop
 from symloss.tabular.model import TableModel
@@ -32,7 +32,6 @@ _COLUMNS = 10  # of a row that are shown: the most important ones
 _POINTS = 160  # of a curve: finer than a screen can show
 _BINS = 32
 _LEAST_SCALE = 0.05  # of the bars of columns: a fall of less than this does not fill the width
-_FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2, 0.5)
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
@@ -75,7 +74,10 @@ def fit_page(
         (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
         for line in table.to_dict(orient="records")
     ]
-    curves, shapes = _roc(found), _heaps(found)
+    curves = {}
+    for name, rates in (("given", (1.0, 0.0)), ("clean", found.rates)):
+        fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
+        curves[name] = _line(fpr, tpr)
     values = {
         "found": found,
         "made": made,
@@ -91,11 +93,8 @@ def fit_page(
         "columns": columns[:_COLUMNS],
         "left_out": max(0, len(columns) - _COLUMNS),
         "worst": worst,
-        "curves": {name: _line(*curve) for name, curve in curves.items()},
-        "heaps": shapes,
-        "false_alarms": [
-            (share, [float(np.interp(share, *curve)) for curve in curves.values()]) for share in _FALSE_ALARMS
-        ],
+        "curves": curves,
+        "heaps": _heaps(found),
         "importances": importances or [],
         "most": max([_LEAST_SCALE, *(each.fall for each in importances or [])]),
         "choices": choices(found, model, costs) if importances is not None else [],
@@ -144,38 +143,17 @@ def shown(value: Any, longest: int = 80) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-class _Bar(NamedTuple):
-    """The share of a label that seems wrong, with its interval."""
-
-    label: str
-    wrong: float
-    low: float
-    high: float
-
-
-def _bars(found: Evaluation, negative: str, positive: str) -> list[_Bar]:
+def _bars(found: Evaluation, negative: str, positive: str) -> list[tuple[str, Estimate]]:
+    """Return for each label the share that is wrong, with its interval, as the page names it."""
     noise, (pi, pi_prime) = found.noise, found.rates
     bars = [
-        _Bar(f"labeled '{positive:.40}'", 1 - pi, 1 - noise.pi_high, 1 - noise.pi_low),
-        _Bar(
+        (f"labeled '{positive:.40}'", Estimate(1 - pi, 1 - noise.pi_high, 1 - noise.pi_low, LEVEL)),
+        (
             "unlabeled" if found.unlabeled else f"labeled '{negative:.40}'",
-            pi_prime,
-            noise.pi_prime_low,
-            noise.pi_prime_high,
+            Estimate(pi_prime, noise.pi_prime_low, noise.pi_prime_high, LEVEL),
         ),
     ]
-    if found.rates_given:
-        bars = [bar._replace(low=bar.wrong, high=bar.wrong) for bar in bars]
     return bars[1:] if found.unlabeled else bars
-
-
-def _roc(found: Evaluation) -> dict[str, tuple[Array, Array]]:
-    """Return the ROC curve on the labels given, and that on clean labels."""
-    curves = {}
-    for name, rates in (("given", (1.0, 0.0)), ("clean", found.rates)):
-        fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
-        curves[name] = (fpr, tpr)
-    return curves
 
 
 def _heaps(found: Evaluation) -> dict[str, Any]:
@@ -215,9 +193,8 @@ def _ticks(low: float, high: float) -> Iterable[tuple[float, str]]:
     """Return about five round numbers between two others, with their texts."""
     unit = 10.0 ** np.floor(np.log10((high - low) / 5))
     step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= (high - low) / 5 * 0.999)
-    decimals = max(0, -int(np.floor(np.log10(step))))
     numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step + 0.0
-    return [(value, f"{value:.{decimals}f}".replace("-", "−")) for value in numbers.tolist()]
+    return [(value, f"{value:.6g}".replace("-", "−")) for value in numbers.round(12).tolist()]
 
 
 def _number(value: float) -> str:

@@ -50,23 +50,12 @@ def lack_of_time(made: dict[str, Any]) -> list[str]:
 
     Examples
     --------
-    >>> tried = [
-    ...     {"name": "linear", "mean": 0.7, "rows": 200_000, "weight": 1.0},
-    ...     {"name": "boosting", "mean": 0.8, "rows": 3000, "weight": 0.0},
-    ... ]
-    >>> lack_of_time({"untried": ["trees"], "candidates": tried, "time_limit": 60.0})
-    ['the time limit of 60 s left 1 of 3 candidates untried: with more time the model may be better']
+    >>> lack_of_time({"untried": ["trees"], "candidates": [{"name": "linear"}], "time_limit": 60.0})
+    ['the time limit of 60 s left 1 of 2 candidates untried: with more time the model may be better']
     """
-    tried, untried, limit = made["candidates"], len(made["untried"]), made["time_limit"]
-    best = max(tried, key=lambda each: each["mean"])
-    chosen = max(tried, key=lambda each: each["weight"])
-    if untried:
-        left = f"{untried} of {len(tried) + untried} candidates untried"
-    elif limit is not None and best["rows"] < chosen["rows"]:
-        left = f"no time to fit {best['name']!r} to all rows, which was better on {best['rows']:,} of them"
-    else:
-        return []
-    return [f"the time limit of {limit:g} s left {left}: with more time the model may be better"]
+    count, untried = len(made["candidates"]), len(made["untried"])
+    left = f"the time limit of {made['time_limit'] or 0:g} s left {untried} of {count + untried} candidates untried"
+    return [f"{left}: with more time the model may be better"] * bool(untried)
 
 
 def print_summary(model: TableModel, found: Evaluation, console: Console) -> None:

@@ -88,13 +88,10 @@ class Wanted(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError if several things are asked for that exclude each other."""
-        given = {argument(name): getattr(self, name) for name in ("threshold", "share", "top_k")} | {
-            "costs": self.costs
-        }
-        wanted = [name for name, value in given.items() if value is not None]
+        asked = {argument(name): getattr(self, name) for name in ("threshold", "share", "top_k")}
+        wanted = [name for name, value in (asked | {"costs": self.costs}).items() if value is not None]
         if len(wanted) > 1:
-            *others, last = given
-            raise ValueError(f"give one of {', '.join(others)} and {last}, got {' and '.join(wanted)}")
+            raise ValueError(f"give one of {', '.join(asked)} and costs, got {' and '.join(wanted)}")
         if self.threshold is not None and math.isnan(self.threshold):
             raise ValueError(f"{argument('threshold')} must be a number, got nan")
         for name in ("cost_false_positive", "cost_false_negative"):
@@ -132,56 +129,44 @@ def rates_in_words(model: TableModel) -> str:
 class Choice(NamedTuple):
     """A threshold, what it is for, and what it does to the rows of the fit, by their out-of-fold scores.
 
-    ``found`` and ``false_alarms`` are the shares, by weight, of the rows labeled positive and of those labeled negative
-    that are above it, ``clean`` the same for rows that are truly so, and ``precision`` the share of truly positive rows
-    among those above it, if there are rates.
+    ``clean`` are the shares of rows above it, of the labels given and of true ones; ``precision`` is the share of truly
+    positive rows among those above it, if there are any.
     """
 
     purpose: str
     option: str  # of ``symloss predict``, that sets it
     threshold: float
     rows: int
-    share: float
-    found: float
-    false_alarms: float
     clean: CleanRates
     precision: Estimate | None
 
 
 def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | None = None) -> list[Choice]:
     """Return thresholds for several purposes, and for the costs of the two errors if these are given."""
-    positive = as_text(model.labels[1])
-    n, labeled = len(found.scores), float(found.positive.mean())  # not by weight: --share counts rows
+    name, n = repr(as_text(model.labels[1])), len(found.scores)
     asked = [("both labels count the same, whatever their numbers (the default)", "", 0.0)]
     if costs is not None:
         option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
         asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
     for purpose, option, each in (
         ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
-        (f"a missed {positive!r} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
-        (f"a false alarm costs five times a missed {positive!r}", "--cost-false-positive 5", (5.0, 1.0)),
+        (f"a missed {name} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
+        (f"a false alarm costs five times a missed {name}", "--cost-false-positive 5", (5.0, 1.0)),
     ):
         asked.append((purpose, option, cost_threshold(model, *each)))
-    shares = [(f"as many {positive!r} as there are labels {positive!r}", labeled)]
-    shares.append((f"as many {positive!r} as there seem to be in truth", found.prior))
-    for purpose, share in shares:
-        asked.append((purpose, f"--share {share:.3g}", top_threshold(found.scores, round(share * n))))
-    k = min(100, max(1, n // 10))
-    asked.append((f"the {k} rows that are surest to be {positive!r}", f"--top-k {k}", top_threshold(found.scores, k)))
-    return [_choice(*each, found) for each in asked]
-
-
-def _choice(purpose: str, option: str, threshold: float, found: Evaluation) -> Choice:
-    above = found.scores > threshold
-
-    def share(of: NDArray[np.bool_]) -> float:
-        return float(found.weight[of & above].sum() / found.weight[of].sum())
-
-    precision = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-        clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
-    if 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0:
-        precision = clean.precision(found.prior)
-    shares = float(above.mean()), share(found.positive), share(~found.positive)
-    return Choice(purpose, option, threshold, int(above.sum()), *shares, clean, precision)
+    labeled, k = float(found.positive.mean()), min(100, max(1, n // 10))  # not by weight: --share counts rows
+    for purpose, option, count in (
+        (f"as many {name} as there are labels {name}", f"--share {labeled:.3g}", round(labeled * n)),
+        (f"as many {name} as there seem to be in truth", f"--share {found.prior:.3g}", round(found.prior * n)),
+        (f"the {k} rows that are surest to be {name}", f"--top-k {k}", k),
+    ):
+        asked.append((purpose, option, top_threshold(found.scores, count)))
+    made = []
+    for purpose, option, threshold in asked:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
+            clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
+        some = 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0
+        precision = clean.precision(found.prior) if some else None
+        made.append(Choice(purpose, option, threshold, int((found.scores > threshold).sum()), clean, precision))
+    return made
