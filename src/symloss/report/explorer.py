@@ -17,6 +17,7 @@ from symloss.files import write_whole
 from symloss.losses import BarrierHinge, Loss, LossLike, get_loss, list_losses
 from symloss.pages import Section, Templates, framed
 from symloss.theory import Report, analyze
+from symloss.theory.conditional import minimizers
 
 _SHOWN_FIRST = ("hinge", "logistic", "sigmoid", "unhinged", "barrier_hinge")
 _Z = torch.linspace(-4, 4, 161, dtype=torch.float64)
@@ -75,7 +76,7 @@ def curves_figure(reports: Sequence[Report]) -> dict[str, Any]:
     losses = [report.loss for report in reports]
     eta = np.linspace(0.02, 0.98, 25)
     risks = {f"η = {e:.2f}": [e * loss(_Z) + (1 - e) * loss(-_Z) for loss in losses] for e in _ETAS}
-    best = [np.array([report.minimizer(float(e)) for e in eta]) for report in reports]
+    best = [minimizers(loss, eta) for loss in losses]
     choices = [
         _choice("Loss l(z)", "margin z", _Z, [loss(_Z) for loss in losses], (-2, 6)),
         _choice("Sum l(z) + l(−z)", "margin z", _Z, [loss(_Z) + loss(-_Z) for loss in losses], (0, 8)),

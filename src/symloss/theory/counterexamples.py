@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -11,15 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symloss.losses import Loss, LossLike, Properties, Sign, get_loss
-from symloss.theory.conditional import Array, Function, as_function
+from symloss.losses import Loss, LossLike, Sign, get_loss
+from symloss.losses.base import Properties
+from symloss.theory.conditional import Array, Sampled
 
 # Values of eta at the three points. Together, they show the inconsistency of every inconsistent piecewise linear loss
 # that we know.
 _TRIPLES = ((0.6, 0.55, 0.4), (0.9, 0.8, 0.1), (1.0, 0.5, 0.0))
-
-# Into the six regions that three families of lines form around a corner, and along the six rays between them.
-_WAYS = ((1, 1), (-1, -1), (2, -1), (1, -2), (-2, 1), (-1, 2), (1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
 
 
 @dataclass(frozen=True)
@@ -51,17 +50,18 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
 
     The loss must be linear between its breakpoints, and bounded below. Its pairwise risk is then linear between the
     lines on which a score difference is a breakpoint, so its infimum is at a corner of these regions, or is approached
-    there from inside a region if the loss jumps. There are few corners. One that does not rank by eta is returned if no
-    other has a lower risk. Scores that rank by eta may then approach its risk, but not go below it.
+    there from inside a region if the loss jumps. There are few corners. One that does not rank by eta is returned if
+    nothing at or beside another one is lower. Scores that rank by eta may then approach its risk, but not go below it.
 
     Examples
     --------
     >>> three_points("ramp") is None
     True
     """
-    loss = get_loss(loss)
-    function = as_function(loss)
-    marks = _distances(loss.breakpoints, breakpoints or ())
+    function = Sampled(get_loss(loss))
+    marks = {abs(mark) for mark in function.loss.breakpoints}
+    # One that was found is left out if it equals a declared one up to rounding.
+    marks |= {abs(mark) for mark in breakpoints or () if all(abs(abs(mark) - at) > 1e-8 * at for at in marks)}
     if not marks or not _linear_between(function, marks):
         return None
     far = max(marks) or 1.0  # if 0 is the only mark, any distance will do
@@ -71,73 +71,36 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     gaps = np.array(sorted({a + b for a in signed for b in signed} | {(a + b) / 2 for a in signed for b in signed}))
     first, second = (axis.ravel() for axis in np.meshgrid(gaps, gaps))
     ranks_by_eta = (first > 0) & (second > 0)
-    step = 1e-3 * float(np.diff(gaps)[np.diff(gaps) > 1e-9 * far].min())
-    ways = _WAYS if _jumps(function, signed, step) else ()
+    step = 1e-6 * float(np.diff(gaps)[np.diff(gaps) > 1e-9 * far].min())
+    sides = step * np.arange(-2, 3)[:, None]  # into the regions around a corner, and along the lines between them
     for eta in _TRIPLES:
-        risk = pairwise_risk(function, eta, (first, second, first + second))
+        risk = pairwise_risk(function, eta, (first, second))
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
-        approached = [float(_approached(function, eta, (first, second), step, way).min()) for way in ways]
-        lowest = min([float(risk.min()), *approached])
-        if risk[best] <= lowest + 1e-12 * abs(lowest):
+        lowest = min(float(pairwise_risk(function, eta, (first + x, second + sides)).min()) for x in sides)
+        if risk[best] <= lowest + 1e-8 * abs(lowest):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
             return ThreePoints(eta, scores, float(risk[best]))
     return None
 
 
-def pairwise_risk(function: Function, eta: tuple[float, float, float], gaps: tuple[Array, Array, Array]) -> Array:
+def pairwise_risk(
+    function: Callable[[Array], Array], eta: tuple[float, float, float], gaps: tuple[Array, Array]
+) -> Array:
     """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g).
 
-    ``gaps`` are the differences g - g' of the first and second point, of the second and third, and of the first and
-    third.
+    ``gaps`` are the differences g - g' of the first and second point, and of the second and third.
     """
-    pairs = ((eta[0], eta[1]), (eta[1], eta[2]), (eta[0], eta[2]))
-    total = np.zeros_like(gaps[0])
-    for (high, low), gap in zip(pairs, gaps, strict=True):
+    total = np.zeros(np.broadcast_shapes(*(gap.shape for gap in gaps)))
+    for high, low, gap in ((eta[0], eta[1], gaps[0]), (eta[1], eta[2], gaps[1]), (eta[0], eta[2], gaps[0] + gaps[1])):
         total = total + high * (1 - low) * function(gap) + low * (1 - high) * function(-gap)
     return total
 
 
-def _approached(
-    function: Function, eta: tuple[float, float, float], at: tuple[Array, Array], step: float, way: tuple[int, int]
-) -> Array:
-    """Return the limit of the risk at the corners along one way: linear pieces are extrapolated from two points."""
-    # The third gap is moved by itself, so that it stays what it is where the way keeps it.
-    near, beyond = (
-        pairwise_risk(
-            function,
-            eta,
-            (at[0] + k * step * way[0], at[1] + k * step * way[1], at[0] + at[1] + k * step * (way[0] + way[1])),
-        )
-        for k in (1, 2)
-    )
-    limits: Array = 2 * near - beyond
-    return limits
-
-
-def _jumps(function: Function, marks: set[float], step: float) -> bool:
-    """Return whether the loss jumps at a mark: its limits from both sides, or its value there, differ."""
-    at = np.array(sorted(marks))
-    sides = [2 * function(at + side * step) - function(at + 2 * side * step) for side in (-1, 1)]
-    value = function(at)
-    size = 1e-9 * (np.abs(value).max() + np.abs(sides).max())
-    return bool((np.abs(sides - value) > size).any())
-
-
-def _distances(declared: tuple[float, ...], found: tuple[float, ...]) -> set[float]:
-    """Return the distances of the breakpoints from 0.
-
-    A breakpoint that was found is left out if it equals a declared one up to rounding.
-    """
-    marks = {abs(mark) for mark in declared}
-    return marks | {abs(mark) for mark in found if all(abs(abs(mark) - other) > 1e-8 * other for other in marks)}
-
-
-def _linear_between(function: Function, marks: set[float]) -> bool:
+def _linear_between(function: Callable[[Array], Array], marks: set[float]) -> bool:
     ends = sorted({0.0, *marks, *(-mark for mark in marks)})
     beyond = 10 * ends[-1] or 10.0
-    ends = [ends[0] - beyond, *ends, ends[-1] + beyond]
     inside = np.linspace(0.01, 0.99, 9)
-    for low, high in pairwise(ends):
+    for low, high in pairwise([ends[0] - beyond, *ends, ends[-1] + beyond]):
         values = function(low + (high - low) * inside)
         if not np.abs(np.diff(values, 2)).max() <= 1e-9 * np.abs(values).max():
             return False
@@ -156,19 +119,8 @@ class CounterexampleLoss(Loss):
     name: ClassVar[str] = "counterexample"
     formula: ClassVar[str] = "0 if z = 1, 1 if z = -1, 0.5 otherwise"
     latex: ClassVar[str] = r"\mathbb{1}[z=-1] + 0.5 \cdot \mathbb{1}[|z| \neq 1]"
-    properties = Properties(
-        convex=False,
-        non_increasing=False,
-        bounded=True,
-        minimizer=Sign(),
-        symmetric_constant=1.0,
-        symmetric_radius=math.inf,
-    )
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The two margins at which the loss is not 1/2."""
-        return (-1.0, 1.0)
+    properties = Properties(False, False, True, Sign(), symmetric_constant=1.0, symmetric_radius=math.inf)
+    breakpoints = (-1.0, 1.0)
 
     def value(self, z: Tensor) -> Tensor:
         """Return 0, 1/2 or 1."""
@@ -222,10 +174,9 @@ def proposition_10() -> Proposition10:
     """
     eta = (1.0, 0.5, 0.0)
     scorings = ((1.0, 0.0, 0.0), (2.0, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.0))
-    loss = CounterexampleLoss()
     rows = []
     for i, j in ((0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)):
         gaps = torch.tensor([g[i] - g[j] for g in scorings], dtype=torch.float64)
-        rows.append(PairRow((i + 1, j + 1), eta[i] - eta[j], tuple(loss(gaps).tolist())))
+        rows.append(PairRow((i + 1, j + 1), eta[i] - eta[j], tuple(CounterexampleLoss()(gaps).tolist())))
     scores = tuple(sum(row.weight * row.losses[g] for row in rows) for g in range(len(scorings)))
     return Proposition10(eta, scorings, tuple(rows), scores)

@@ -13,7 +13,7 @@ from symloss.checking import as_real, check_probability, check_weight
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.pairwise import fractions, risk_of_pairs
-from symloss.theory.analysis import symmetry
+from symloss.theory.shape import Shape
 
 Side = tuple[Tensor, Tensor]  # the scores of a class and their probabilities, in float64
 
@@ -153,10 +153,10 @@ def auc_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float
 
 
 def _corollary(loss: Loss, parts: Decomposition, pi: float, pi_prime: float) -> Decomposition:
-    constant, verdict = symmetry(loss)
-    if constant is None:
-        raise ValueError(f"the corollary needs a symmetric loss, and {loss!r} is not: {verdict.reason}")
-    excess = constant * (1 - pi + pi_prime) / 2
+    shape = Shape(loss)
+    if not shape.symmetric:
+        raise ValueError(f"the corollary needs a symmetric loss, and {loss!r} is not: {shape.symmetric.reason}")
+    excess = shape.at_zero * (1 - pi + pi_prime)
     return Decomposition(parts.corrupted, parts.clean, parts.scale, {"constant": excess})
 
 

@@ -55,7 +55,7 @@ class Report:
         (inf over a <= 0 of l) - (inf over a > 0 of l) (theorem 7), for a calibrated symmetric loss.
     M : float or None
         The scale in f*(eta) = M sign(eta - 1/2) (theorem 8), infinite if scores are unbounded; None if f* does not
-        have this form, or if no score minimizes the risk because the loss jumps there.
+        have this form.
     link : str or None
         The formula of f* that the loss claims, or None if the claim is wrong.
     disagreements : tuple of str
@@ -79,12 +79,12 @@ class Report:
     recovers_eta: Verdict
     auc_consistent: Verdict
     auc_regret_bound: Verdict
-    K: float | None
-    symmetric_interval: tuple[float, float]
-    excess_risk_constant: float | None
-    M: float | None
-    link: str | None
-    disagreements: tuple[str, ...]
+    K: float | None = None
+    symmetric_interval: tuple[float, float] = (0.0, 0.0)
+    excess_risk_constant: float | None = None
+    M: float | None = None
+    link: str | None = None
+    disagreements: tuple[str, ...] = ()
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
