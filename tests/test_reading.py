@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.columns import Column, Encoding, Numbers
+from symloss.columns import Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
 from symloss.estimators.imputation import Imputation
@@ -216,7 +216,7 @@ def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
 
 
 def values_of(form, texts):
-    return Encoding((Column("x", form),), {}).transform(pd.DataFrame({"x": texts}, dtype=object)).values
+    return Encoding({"x": form}, {}).transform(pd.DataFrame({"x": texts}, dtype=object)).values
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ DATES = [f"{day:%Y-%m-%d}" for day in pd.date_range("2020-01-01", periods=590)]
 
 def test_odd_cells_in_a_column_of_dates_are_said():
     fine = Encoding.fit(pd.DataFrame({"day": [*DATES, *["9999-12-31"] * 5, "NaT", "nan", None]}))
-    assert [type(column.form) for column in fine.columns] == [Dates]
+    assert [type(form) for form in fine.forms.values()] == [Dates]
     values = fine.transform(pd.DataFrame({"day": ["9999-12-31", "NaT"]})).values
     assert values[0, 0] == 9999
     assert np.isnan(values[1]).all()
@@ -426,12 +426,12 @@ def test_digits_and_decimal_commas_are_categories_unless_there_are_many():
     frame = pd.DataFrame({"a": ["1", "2"] * 30, "b": ["1,2", "2,3"] * 30, "c": [f"{k},5" for k in range(60)]})
     encoding = Encoding.fit(frame)
     assert encoding.categorical == {"a": 2, "b": 2}
-    assert encoding.columns[2].form == Numbers(",")
+    assert encoding.forms["c"] == Numbers(",")
     for given_as in (frame["c"], np.arange(60) + 0.5):
         np.testing.assert_array_equal(encoding.transform(frame.assign(c=given_as)).values[:, -1], np.arange(60) + 0.5)
     codes = pd.DataFrame({"zip": [f"{k:05d}" for k in range(60)] * 2})
-    assert isinstance(Encoding.fit(codes).columns[0].form, Hashed)
-    assert isinstance(Encoding.fit(codes.replace("00007", "K1A 0B6")).columns[0].form, Hashed)  # not a missing number
+    assert isinstance(Encoding.fit(codes).forms["zip"], Hashed)
+    assert isinstance(Encoding.fit(codes.replace("00007", "K1A 0B6")).forms["zip"], Hashed)  # not a missing number
 
 
 @pytest.fixture(scope="module")
@@ -468,10 +468,10 @@ def test_neither_the_order_of_rows_nor_pieces_change_anything(messy, seed, cuts)
 
 def test_what_cannot_be_read_at_prediction(messy):
     encoding = Encoding.fit(messy)
-    assert [type(column.form).__name__ for column in encoding.columns] == [
+    assert [type(form).__name__ for form in encoding.forms.values()] == [
         "Numbers", "Categories", "Dates", "Numbers", "Hashed", "Hashed",
     ]  # fmt: skip
-    assert [column.is_measured for column in encoding.columns] == [True, False, True, True, False, False]
+    assert [form.measured for form in encoding.forms.values()] == [True, False, True, True, False, False]
     for column, value, what in (("day", "31/31/2020", "dates or times"), ("price", "12.50", r"numbers with \$")):
         message = f"column '{column}' must hold {what}, got '{value}' in 3 rows"
         with pytest.raises(ValueError, match=message):

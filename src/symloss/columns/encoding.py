@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
+from itertools import count
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.columns.frames import as_pandas
+from symloss.columns.frames import as_pandas, holds_numbers, is_numeric
 from symloss.columns.values import (
     LARGEST,
+    MISSING,
     NO_NUMBER,
     Categories,
     Dates,
@@ -33,28 +35,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 _FORMS: dict[str, Any] = {form.__name__: form for form in (Numbers, Categories, Dates, Hashed)}
-_PLAIN = Numbers()
 _CATEGORIES = 50
 _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct texts per row
 _FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
+_CLEAN = ": leave missing values empty, or drop the column"
 _ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that was meant to hold them
-
-
-class Column(NamedTuple):
-    """A column of a table, and what it becomes."""
-
-    name: str
-    form: Form = _PLAIN
-
-    @property
-    def features(self) -> list[str]:
-        """The names of the features that the column becomes."""
-        return self.form.features(self.name)
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether its features are numbers on a scale: numbers, or parts of dates."""
-        return self.form.measured
 
 
 class Encoded(NamedTuple):
@@ -69,8 +54,8 @@ class Encoding(NamedTuple):
 
     Parameters
     ----------
-    columns : tuple of Column
-        The columns that are used.
+    forms : dict
+        The columns that are used, and what each becomes.
     dropped : dict
         The columns that are not used, and why.
     max_categories : int
@@ -86,7 +71,7 @@ class Encoding(NamedTuple):
     Encoded(values=array([[50.,  0.,  0.], [60.,  1.,  0.]]), unseen={'city': 1})
     """
 
-    columns: tuple[Column, ...]
+    forms: dict[str, Form]
     dropped: dict[str, str]
     max_categories: int = _CATEGORIES
 
@@ -114,59 +99,62 @@ class Encoding(NamedTuple):
         hashed = {name: form for name, form in forms.items() if isinstance(form, Hashed)}
         for name, form in hashed.items():  # together about a thousand features
             forms[name] = replace(form, n_features=max(16, min(form.n_features, 1000 // len(hashed))))
-        return cls(tuple(Column(name, form) for name, form in forms.items()), dropped, max_categories)
+        return cls(forms, dropped, max_categories)
 
     @property
     def features(self) -> list[str]:
         """The names of the features."""
-        return [feature for column in self.columns for feature in column.features]
+        return [feature for name, form in self.forms.items() for feature in form.features(name)]
+
+    @property
+    def places(self) -> dict[str, list[int]]:
+        """The numbers of the features of each column."""
+        numbers = count()
+        return {name: [next(numbers) for _ in form.features(name)] for name, form in self.forms.items()}
 
     @property
     def categorical(self) -> dict[str, int]:
         """The columns that are one-hot encoded, and how many categories each has."""
-        return {name: len(form.names) for name, form in self.columns if isinstance(form, Categories)}
+        return {name: len(form.names) for name, form in self.forms.items() if isinstance(form, Categories)}
 
     @property
     def texts(self) -> list[str]:
         """The columns that have to be read from a file as text."""
-        return [name for name, form in self.columns if not isinstance(form, Numbers) or form.mark]
+        return [name for name, form in self.forms.items() if not isinstance(form, Numbers) or form.mark]
 
     @property
     def decisions(self) -> dict[str, str]:
         """What was done with each column, in words."""
-        used = {name: form.decision for name, form in self.columns}
+        used = {name: form.decision for name, form in self.forms.items()}
         return used | {name: f"dropped: {reason}" for name, reason in self.dropped.items()}
 
     def transform(self, frame: Any) -> Encoded:
         """Return the features of the rows; columns may be in any order, and an unknown category becomes all zeros."""
-        missing = [name for name, _ in self.columns if name not in frame.columns]
+        missing = [name for name in self.forms if name not in frame.columns]
         if missing:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
-        frame = as_pandas(frame)
-        values, unseen, start = np.zeros((len(frame), len(self.features))), {}, 0
-        for column in self.columns:
-            stop = start + len(column.features)
-            if unknown := _fill(column.form, frame[column.name], values[:, start:stop]):
-                unseen[column.name] = unknown
-            start = stop
+        frame, unseen = as_pandas(frame), {}
+        values = np.zeros((len(frame), len(self.features)))
+        for name, place in self.places.items():
+            values[:, place], unknown = _encoded(frame[name], self.forms[name])
+            if unknown:
+                unseen[name] = unknown
         return Encoded(values, unseen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
-        columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.columns]
+        columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.forms.items()]
         return {"columns": columns, "dropped": self.dropped, "max_categories": self.max_categories}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
         """Return the encoding that ``to_json`` has turned into JSON."""
-        columns: dict[str, Form] = {}
+        forms: dict[str, Form] = {}
         for column in stored["columns"]:
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in column.items()}
             name, form = str(settings.pop("name")), str(settings.pop("form"))
-            columns[name] = _FORMS[form](**settings)
-        if len(columns) < len(stored["columns"]) or not columns:
-            raise ValueError("expected columns of different names in an encoding, found others")
-        return cls(tuple(Column(*item) for item in columns.items()), stored["dropped"], stored["max_categories"])
+            forms[name] = _FORMS[form](**settings)
+        return cls(forms, stored["dropped"], stored["max_categories"])
 
 
 def as_text(value: Any) -> str:
@@ -196,26 +184,27 @@ def _form_of(series: Series, max_categories: int, names_rows: float) -> Form | s
     missing = series.isna().to_numpy(bool)
     if missing.all():
         return "all values missing"
-    if _holds_numbers(series):
-        numbers = _numbers(series)
-        return "constant" if not missing.any() and (numbers == numbers[0]).all() else _PLAIN
+    if holds_numbers(series):
+        values = _encoded(series, Numbers())[0]
+        return "constant" if not missing.any() and (values == values[0]).all() else Numbers()
     if series.dtype.kind == "m":
         raise ValueError(f"column {series.name!r} holds lengths of time: make numbers of them, such as hours")
-    codes, found = _texts(series)
-    texts = list(dict.fromkeys(found))
+    codes, found = _distinct(series)
+    spelled = [as_text(value).strip() for value in found]
+    texts = list(dict.fromkeys(spelled))
     if len(texts) == 1 and not missing.any():
         return "constant"
-    many = len(texts) > max_categories
+    many, names = len(texts) > max_categories, len(texts) >= names_rows
     if (form := Dates.recognize(texts)) is not None:
         return form
     # Plain digits, and decimal commas, may also name categories, if there are few of them.
-    commas = any("," in text for text in texts)
-    written = Numbers.recognize(texts)
-    if written is not None and (many or written.mark or (commas and written.decimal == ".")):
-        return written
-    names = len(texts) >= names_rows
+    numbers = Numbers.recognize(texts)
+    if numbers is not None and (
+        many or numbers.mark or (numbers.decimal == "." and any("," in text for text in texts))
+    ):
+        return numbers
     if many or names:
-        _check_odd(series, codes, found)
+        _check_odd(series, codes, spelled)
     hashed = Hashed.of(texts)
     if names and not (many and hashed.by_word):
         return f"it names rows: {len(texts)} distinct texts"
@@ -225,58 +214,42 @@ def _form_of(series: Series, max_categories: int, names_rows: float) -> Form | s
 def _check_odd(series: Series, codes: NDArray[np.intp], found: list[str]) -> None:
     """Raise ValueError if all texts but a few are numbers or dates: these few would make names of the column."""
     for what, reads in (("numbers", is_number), ("dates or times", is_date)):
-        odd = [text for text in dict.fromkeys(found) if not reads(text)]
-        codes_among = what == "numbers" and any(text.isdigit() and text[0] == "0" for text in found if len(text) > 1)
-        if odd and len(odd) < _ODD * len(set(found)) and not codes_among:
-            rows = np.isin(codes, [k for k, text in enumerate(found) if text in odd])
-            raise ValueError(
-                f"column {series.name!r} holds {what} except {', '.join(map(repr, odd[:5]))} in "
-                f"{_where(series, rows)}: leave missing values empty, or drop the column"
-            )
+        odd = [k for k, text in enumerate(found) if not reads(text)]
+        are_codes = what == "numbers" and any(text.isdigit() and text[0] == "0" for text in found if len(text) > 1)
+        if odd and len(odd) < _ODD * len(found) and not are_codes:
+            shown = ", ".join(dict.fromkeys(repr(found[k]) for k in odd[:5]))
+            raise _refusal(series, f"holds {what} except {shown}", np.isin(codes, odd), _CLEAN)
 
 
-def _holds_numbers(series: Series) -> bool:
-    """Return whether a column holds numbers, or true and false; the type of a column may leave that open."""
-    import pandas as pd
-
-    if series.dtype == object:
-        return all(isinstance(value, (Real, Decimal)) for value in series.dropna())
-    return _has_numeric_type(series) and not isinstance(series.dtype, pd.CategoricalDtype)
-
-
-def _has_numeric_type(series: Series) -> bool:
-    import pandas as pd
-
-    return bool(series.dtype.kind == "b" or pd.api.types.is_numeric_dtype(series.dtype))
-
-
-def _numbers(series: Series, form: Numbers = _PLAIN) -> Array:
-    """Return the values as numbers; NaN is a missing value."""
-    missing = series.isna().to_numpy(bool)
-    if _has_numeric_type(series):
-        numbers = series.to_numpy(np.float64, na_value=np.nan)
-        wrong = np.isnan(numbers) & ~missing
+def _encoded(series: Series, form: Form) -> tuple[Array, int]:
+    """Return the features of a column, and how many rows have a category that is not known."""
+    if isinstance(form, Numbers) and is_numeric(series.dtype):
+        values, unread = series.to_numpy(np.float64, na_value=np.nan)[:, None], np.zeros(len(series), bool)
     else:
         codes, found = _distinct(series)
-        missing = missing | np.array([*(str(x).strip().lower() in NO_NUMBER for x in found), True])[codes]
-        of_found = [float(x) if isinstance(x, (Real, Decimal)) else form.number(str(x)) for x in found]
-        numbers = np.array([*of_found, np.nan])[codes]
-        wrong = np.isnan(numbers) & ~missing
-        odd = wrong & np.array([*(not is_number(str(x)) for x in found), False])[codes]
-        wrong = odd if odd.any() else wrong  # rather these than numbers that have another decimal mark
-    if wrong.any():
-        example, marked = series.iloc[int(np.argmax(wrong))], f" with {form.mark}" if form.mark else ""
-        raise ValueError(
-            f"column {series.name!r} must hold numbers{marked}, got {example!r} in {_where(series, wrong)}"
-        )
-    large = np.abs(numbers) > LARGEST
-    if large.any():
-        what = "infinite values" if np.isinf(numbers[large]).all() else f"values above {LARGEST:.2g} in size"
-        raise ValueError(
-            f"column {series.name!r} holds {what} in {_where(series, large)}: leave missing values empty, or "
-            "drop the column"
-        )
-    return np.asarray(numbers)
+        texts = [as_text(value).strip() for value in found]
+        of_texts = form.encode([*texts, None])  # the last, of the code -1, is missing
+        if isinstance(form, Numbers):
+            for k, value in enumerate(found):
+                if isinstance(value, (Real, Decimal)):
+                    of_texts[k] = float(value)
+        values = of_texts[codes]
+        missing = NO_NUMBER if isinstance(form, Numbers) else MISSING
+        wrong = np.isnan(of_texts).all(1) & [*(text.lower() not in missing for text in texts), False]
+        # A text that is no number at all says more than the numbers with another decimal mark beside it.
+        odd = [k for k in np.flatnonzero(wrong) if isinstance(form, Numbers) and not is_number(texts[k])]
+        unread = np.isin(codes, odd or np.flatnonzero(wrong))
+    if unread.any():
+        example = as_text(series.iloc[int(np.argmax(unread))])
+        what = "dates or times" if isinstance(form, Dates) else "numbers"
+        mark = f" with {form.mark}" if isinstance(form, Numbers) and form.mark else ""
+        order = isinstance(form, Dates) and form.day_first is None and is_date(example)
+        hint = "; the fit saw no date that tells whether the day or the month comes first" if order else ""
+        raise _refusal(series, f"must hold {what}{mark}, got {example!r}", unread, hint)
+    if isinstance(form, Numbers) and (large := np.abs(values[:, 0]) > LARGEST).any():
+        what = "infinite values" if np.isinf(values[large]).all() else f"values above {LARGEST:.2g} in size"
+        raise _refusal(series, f"holds {what}", large, _CLEAN)
+    return values, int((~values.any(1)).sum()) if isinstance(form, Categories) else 0
 
 
 def _distinct(series: Series) -> tuple[NDArray[np.intp], Sequence[Any]]:
@@ -295,31 +268,8 @@ def _distinct(series: Series) -> tuple[NDArray[np.intp], Sequence[Any]]:
     return codes, found
 
 
-def _texts(series: Series) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the place of each value among texts without spaces around them, -1 if it is missing, and the texts."""
-    codes, found = _distinct(series)
-    return codes, [as_text(value).strip() for value in found]
-
-
-def _fill(form: Form, series: Series, out: Array) -> int:
-    """Write the features of a column into ``out``, and return how many rows have a category that is not known."""
-    if isinstance(form, Numbers):
-        out[:, 0] = _numbers(series, form)
-        return 0
-    codes, texts = _texts(series)
-    rows = form.fill(texts, codes, out)[codes]
-    if rows.any() and not isinstance(form, Categories):
-        example = texts[codes[int(np.argmax(rows))]]
-        order = isinstance(form, Dates) and form.day_first is None and is_date(example)
-        reason = "; the fit saw no date that tells whether the day or the month comes first" if order else ""
-        raise ValueError(
-            f"column {series.name!r} must hold dates or times, got {example!r} in {_where(series, rows)}{reason}"
-        )
-    return int(rows.sum())
-
-
-def _where(series: Series, rows: NDArray[np.bool_]) -> str:
-    """Return the rows, in words: how many they are, and the first."""
-    count, k = int(rows.sum()), int(np.argmax(rows))
-    first = row_name(series.index[k : k + 1].tolist()[0])
-    return first if count == 1 else f"{count} rows, the first of them {first}"
+def _refusal(series: Series, what: str, rows: NDArray[np.bool_], hint: str) -> ValueError:
+    """Return an error about a column that names its rows: how many they are, and the first."""
+    count, first = int(rows.sum()), row_name(series.index[rows][:1].tolist()[0])
+    where = first if count == 1 else f"{count} rows, the first of them {first}"
+    return ValueError(f"column {series.name!r} {what} in {where}{hint}")

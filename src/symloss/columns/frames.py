@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from symloss.extras import require
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 
 def library_of(X: Any) -> str | None:
@@ -41,6 +41,20 @@ def has_only_numbers(frame: Any) -> bool:
         or (dtype.name == "object" and all(x is None or isinstance(x, (Real, Decimal)) for x in frame.iloc[:, k]))
         for k, dtype in enumerate(frame.dtypes)  # NumPy makes no NaN of pandas' NA
     )
+
+
+def holds_numbers(series: Series) -> bool:
+    """Return whether a column of pandas holds numbers, or true and false; its type may leave that open."""
+    if series.dtype == object:
+        return all(isinstance(value, (Real, Decimal)) for value in series.dropna())
+    return is_numeric(series.dtype)
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a type of pandas is that of numbers, or of true and false."""
+    import pandas as pd
+
+    return bool(dtype.kind == "b" or pd.api.types.is_numeric_dtype(dtype))
 
 
 def column_names(frame: Any) -> list[str]:

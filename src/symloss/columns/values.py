@@ -1,10 +1,13 @@
-"""What a text in a table says: nothing, a number, a date or a time. Files and data frames share these rules."""
+"""What a text in a table says: nothing, a number, a date or a time. Files and data frames share these rules.
+
+Each kind of column has a class: ``encode`` returns the features of texts, NaN where it cannot read one.
+"""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,12 +21,9 @@ MISSING = frozenset({"", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "nat
 NO_NUMBER = MISSING | {"?", "-", "--", ".", "unknown", "missing"}
 LARGEST = float(np.finfo(np.float32).max)  # trees hold features in float32
 
-_AMOUNT = re.compile(r"([-+]?)([$€£¥]?)[ \u00a0]?([-+]?)([\d.,]+(?:[eE][-+]?\d+)?)[ \u00a0\u202f]?([%$€£¥]?)", re.ASCII)
-_GAP = re.compile(r"(?<=\d)[ '\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)  # between thousands, as in 1 000,52
-_NUMBER = re.compile(r"(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-_CODE = re.compile(r"0\d+", re.ASCII)
+_MARKS = "%$€£¥"
+_SPACES = " \u00a0\u202f"  # those that do not break a line, too
 _BEFORE_POINTS = ("$", "£", "¥")  # currencies of countries that write 1,000.52
-_SWAPPED = str.maketrans(",.", ".,")
 
 ORIGIN = "2000-01-01"
 _DAYS = f"days since {ORIGIN}"
@@ -66,13 +66,10 @@ class Categories:
         """Return the names of the features of a column."""
         return [f"{name} is missing" if value is None else f"{name}={value}" for value in self.names]
 
-    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write 1 into ``out`` at the category of each row; a category that is not known becomes all zeros."""
-        place_of = {value: k for k, value in enumerate(self.names)}
-        places = np.array([place_of.get(text, -1) for text in (*texts, None)])
-        rows = np.flatnonzero(places[codes] >= 0)
-        out[rows, places[codes[rows]]] = 1.0
-        return places < 0
+    def encode(self, texts: Sequence[str | None]) -> Array:
+        """Return the features of texts; a category that is not known becomes all zeros."""
+        rows = dict(zip(self.names, np.eye(len(self.names)), strict=True))
+        return np.array([rows.get(text, np.zeros(len(self.names))) for text in texts])
 
 
 @dataclass(frozen=True)
@@ -93,8 +90,8 @@ class Numbers:
     >>> numbers = Numbers.recognize(["$1,000.52", "-$3"])
     >>> numbers
     Numbers(decimal='.', mark='$', told=True)
-    >>> numbers.number("$2,500"), Numbers(".").number("1_000")
-    (2500.0, nan)
+    >>> numbers.encode(["$2,500", "?"]).tolist(), Numbers(".").encode(["1_000"]).tolist()
+    ([[2500.0], [nan]], [[nan]])
     """
 
     decimal: str = "."
@@ -104,29 +101,23 @@ class Numbers:
     measured: ClassVar[bool] = True
 
     @classmethod
-    def recognize(cls, texts: Iterable[str]) -> Numbers | None:
+    def recognize(cls, texts: Any) -> Numbers | None:
         """Return how these texts are numbers; None unless all are, but for those that stand for a missing value.
 
         Digits of which some have a leading zero are codes, not numbers.
         """
-        bodies, marks = [], set()
-        for text in texts:  # most columns end at their first value
-            if (amount := _amount(text)) is not None:
-                bodies.append(amount[4])
-                marks.add(amount[2] + amount[5])
-            elif text.strip().lower() not in NO_NUMBER:
-                return None
-        if len(marks) != 1 or len(mark := marks.pop()) > 1:
+        import pandas as pd
+
+        said = pd.Series(texts).dropna()
+        said = said[~said.str.strip().str.lower().isin(NO_NUMBER)].str.strip()
+        if said.empty or are_codes(said):
             return None
-        if all(map(str.isdigit, bodies)) and any(map(_CODE.fullmatch, bodies)):
+        mark = next((sign for sign in _MARKS if sign in said.iloc[0]), "")
+        fits = [decimal for decimal in ".," if said.str.fullmatch(_pattern(decimal, re.escape(mark))).all()]
+        commas, points = (bool(said.str.contains(sign, regex=False).any()) for sign in ",.")
+        if not fits or (len(fits) == 2 and commas and points):  # 1,000 beside 1.000
             return None
-        fits = [decimal for decimal in ".," if all(_in_order(body, decimal) for body in bodies)]
-        commas, points = (any(sign in body for body in bodies) for sign in ",.")
-        if len(fits) < 2:
-            return cls(fits[0], mark) if fits else None
-        if commas and points:  # 1,000 beside 1.000
-            return None
-        return cls(".", mark, not (commas or points) or mark in _BEFORE_POINTS)
+        return cls(fits[0], mark, len(fits) == 1 or not (commas or points) or mark in _BEFORE_POINTS)
 
     @property
     def decision(self) -> str:
@@ -140,29 +131,39 @@ class Numbers:
         """Return the name of the feature of a column."""
         return [name]
 
-    def number(self, text: str) -> float:
-        """Return the number that a text says, NaN if it says none."""
-        amount = _amount(text)
-        if amount is None or amount[2] + amount[5] != self.mark or not _in_order(amount[4], self.decimal):
-            return np.nan
-        body = amount[4] if self.decimal == "." else amount[4].translate(_SWAPPED)
-        return float(amount[1] + amount[3] + body.replace(",", ""))
+    def encode(self, texts: Any) -> Array:
+        """Return the numbers that texts say, NaN where they say none."""
+        import pandas as pd
+
+        said = pd.Series(texts).fillna("").str.strip()
+        read = said.str.fullmatch(_pattern(self.decimal, re.escape(self.mark))).to_numpy(bool)
+        plain = said[read].str.replace(rf"[^0-9eE{self.decimal}+-]", "", regex=True)
+        numbers = np.full((len(said), 1), np.nan)
+        numbers[read, 0] = plain.str.replace(self.decimal, ".", regex=False).astype(float)
+        return numbers
+
+
+def are_codes(texts: Any) -> bool:
+    """Return whether a Series of texts holds digits only, of which some have a leading zero."""
+    return bool(texts.str.fullmatch("0[0-9]+").any() and texts.str.fullmatch("[0-9]+").all())
 
 
 def is_number(text: str) -> bool:
     """Return whether a text is a number in any way of writing, such as 1.000,52 €."""
-    amount = _amount(text)
-    return amount is not None and any(_in_order(amount[4], decimal) for decimal in ".,")
+    return any(pattern.fullmatch(text.strip()) for pattern in _ANY_NUMBER)
 
 
-def _amount(text: str) -> re.Match[str] | None:
-    """Return sign, currency, sign again, digits and mark of an amount; None if a text is none."""
-    found = _AMOUNT.fullmatch(_GAP.sub("", text.strip()))
-    return None if found is None or (found[1] and found[3]) else found
+def _pattern(decimal: str, mark: str) -> str:
+    """Return the regular expression of numbers with a mark before or behind them, or without if it is empty."""
+    point, comma = (r"\.", ",") if decimal == "." else (",", r"\.")
+    whole = rf"[0-9]+(?:[{_SPACES}'][0-9]{{3}})*|[1-9][0-9]{{0,2}}(?:{comma}[0-9]{{3}})+"
+    number = rf"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    if not mark:
+        return rf"[-+]?{number}"
+    return rf"(?:[-+]?{mark}[{_SPACES}]?|{mark}[{_SPACES}]?[-+]?){number}|[-+]?{number}[{_SPACES}]?{mark}"
 
 
-def _in_order(body: str, decimal: str) -> bool:
-    return _NUMBER.fullmatch(body if decimal == "." else body.translate(_SWAPPED)) is not None
+_ANY_NUMBER = [re.compile(_pattern(decimal, mark)) for decimal in ".," for mark in ("", f"[{_MARKS}]")]
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,9 @@ class Dates:
         late_one, late_two = any(int(date["one"]) > 12 for date in free), any(int(date["two"]) > 12 for date in free)
         # Where no value tells: 1/2/2020 is written in America above all, 1-2-2020 elsewhere.
         day_first = late_one or not (late_two or any(date["sign"] == "/" for date in free))
-        moments = np.array([_moment(one, day_first) for one in written], "datetime64[s]")
+        moments = [_moment(one, day_first) for one in written]
         dated = {"year" in one for one in written}
-        if len(dated) != 1 or np.isnat(moments).any():
+        if len(dated) != 1 or None in moments:
             return None
         varying = tuple(name for name, part in _parts(moments).items() if name in PARTS and (part != part[0]).any())
         parts = (varying or (_DAYS,)) if dated == {True} else _TIMES
@@ -226,14 +227,14 @@ class Dates:
         """Return the names of the features of a column."""
         return [f"{name}: {part}" for part in self.parts]
 
-    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the parts of the dates ``texts[codes]`` into ``out``; return which texts cannot be read."""
-        written = [one if one and ("year" in one) != (self.parts == _TIMES) else None for one in map(_written, texts)]
-        dates = [None if one is None else _moment(one, self.day_first) for one in written]
-        moments = np.array([*dates, None], "datetime64[s]")  # the last, of the code -1, is missing
-        parts = _parts(moments)
-        out[:] = np.column_stack([parts[name] for name in self.parts])[codes]
-        return np.asarray(np.isnat(moments) & [*(text.lower() not in MISSING for text in texts), False])
+    def encode(self, texts: Sequence[str | None]) -> Array:
+        """Return the parts of the dates that texts say, NaN where they say none."""
+        written = [_written(text or "") for text in texts]
+        parts = _parts([
+            _moment(one, self.day_first) if one and ("year" in one) != (self.parts == _TIMES) else None
+            for one in written
+        ])  # fmt: skip
+        return np.column_stack([parts[name] for name in self.parts])
 
 
 def is_date(text: str) -> bool:
@@ -251,10 +252,10 @@ def _written(text: str) -> dict[str, str] | None:
 def _moment(date: dict[str, str], day_first: bool | None) -> datetime.datetime | None:
     month, day = date.get("month"), date.get("day", "1")
     if date.get("one"):
-        if date["sign"] != "." and day_first is None:
+        day_first = True if date["sign"] == "." else day_first
+        if day_first is None:
             return None
-        first = date["sign"] == "." or day_first
-        month, day = (date["two"], date["one"]) if first else (date["one"], date["two"])
+        day, month = (date["one"], date["two"]) if day_first else (date["two"], date["one"])
     year = int(date.get("year", 2000))
     if year < 100:
         year = (year - 69) % 100 + 1969  # between 1969 and 2068, as in POSIX
@@ -270,18 +271,17 @@ def _moment(date: dict[str, str], day_first: bool | None) -> datetime.datetime |
         return None
 
 
-def _parts(moments: NDArray[np.datetime64]) -> dict[str, Array]:
+def _parts(moments: list[datetime.datetime | None]) -> dict[str, Array]:
     """Return the parts of moments by name; NaN where there is no date."""
-    days, seconds = moments.astype("datetime64[D]"), moments.astype(np.int64)
-    parts = (
-        moments.astype("datetime64[Y]").astype(np.int64) + 1970,
-        moments.astype("datetime64[M]").astype(np.int64) % 12 + 1,
-        (days.astype(np.int64) + 3) % 7,
-        seconds // 3600 % 24,
-        (seconds - np.datetime64(ORIGIN, "s").astype(np.int64)) / 86400,
-        seconds % 86400 / 3600,
+    import pandas as pd
+
+    found = pd.DatetimeIndex(np.array(moments, "datetime64[s]"))
+    days, hours = (
+        (found - pd.Timestamp(ORIGIN)).total_seconds() / 86400,
+        (found - found.normalize()).total_seconds() / 3600,
     )
-    return {name: np.where(np.isnat(moments), np.nan, part) for name, part in zip(PARTS + _TIMES, parts, strict=True)}
+    parts = (found.year, found.month, found.day_of_week, found.hour, days, hours)
+    return {name: np.asarray(part, float) for name, part in zip(PARTS + _TIMES, parts, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -323,18 +323,18 @@ class Hashed:
         """Return the names of the features of a column."""
         return [f"{name}: {'words' if self.by_word else 'hash'} {k}" for k in range(self.n_features)]
 
-    def fill(self, texts: Sequence[str], codes: NDArray[np.intp], out: Array) -> NDArray[np.bool_]:
-        """Write the features of ``texts[codes]`` into ``out``, which is 0; every text can be read."""
+    def encode(self, texts: Sequence[str | None]) -> Array:
+        """Return the features of texts."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        whole: dict[str, Any] = {"analyzer": lambda text: [text], "norm": None}
-        kind = {"token_pattern": r"(?u)\b\w+\b", "norm": "l2"} if self.by_word else whole
-        hasher = HashingVectorizer(n_features=self.n_features, alternate_sign=False, **kind)
-        given = np.flatnonzero(codes >= 0)
-        if len(given):
-            rows = hasher.transform(texts)[codes[given]].tocoo()  # sparse to the end, for there may be many texts
-            out[given[rows.row], rows.col] = rows.data
-        return np.zeros(len(texts) + 1, bool)
+        def parts(text: str | None) -> list[str]:
+            if text is None:
+                return []
+            return re.findall(r"\b\w+\b", text.lower()) if self.by_word else [text]
+
+        norm = "l2" if self.by_word else None
+        hasher = HashingVectorizer(n_features=self.n_features, alternate_sign=False, analyzer=parts, norm=norm)
+        return np.asarray(hasher.transform(texts).toarray())
 
 
 Form = Numbers | Categories | Dates | Hashed

@@ -8,7 +8,6 @@ ones.
 from __future__ import annotations
 
 import copy
-import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -263,11 +262,7 @@ class _ClassifierCV(BinaryClassifier):
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(n_features)])).tolist()
         if self.encoding_ is None:
             return {name: [k] for k, name in enumerate(names)}
-        places: dict[str, list[int]] = {name: [] for name in names}
-        numbers = itertools.count()
-        for column in self.encoding_.columns:
-            places[column.name] = [next(numbers) for _ in column.features]
-        return places
+        return dict.fromkeys(names, []) | self.encoding_.places
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)

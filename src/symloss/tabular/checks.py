@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.columns import Categories, Column, Encoding
+from symloss.columns import Categories, Encoding, Form
 from symloss.metrics import auc
 from symloss.naming import argument
 
@@ -45,7 +45,8 @@ def check_table(frame: DataFrame, encoding: Encoding, values: Array, positive: P
         rows[:: len(rows) // _ENOUGH_OF_A_CLASS + 1] for rows in (np.flatnonzero(positive), np.flatnonzero(~positive))
     ])  # fmt: skip
     signal = {
-        column.name: _auc_of(column, values[some][:, features], positive[some]) for column, features in places(encoding)
+        name: _auc_of(encoding.forms[name], values[some][:, features], positive[some])
+        for name, features in encoding.places.items()
     }
     numberings = [name for name in signal if _is_numbering(frame[name], signal[name], positive[some])]
     others = [name for name in signal if name not in numberings]
@@ -72,15 +73,6 @@ def check_table(frame: DataFrame, encoding: Encoding, values: Array, positive: P
     return found
 
 
-def places(encoding: Encoding) -> Iterator[tuple[Column, slice]]:
-    """Yield each column and where its features are."""
-    start = 0
-    for column in encoding.columns:
-        stop = start + len(column.features)
-        yield column, slice(start, stop)
-        start = stop
-
-
 def disagreement(frame: DataFrame, positive: Positive, weight: Array) -> tuple[int, float]:
     """Return how many rows have the features of a row with the other label, and what weight must be labeled wrongly.
 
@@ -103,12 +95,12 @@ def _few(positive: Positive) -> Iterator[str]:
             yield f"only {count} rows are labeled {name}: too few to tell a good model from a bad one"
 
 
-def _auc_of(column: Column, features: Array, positive: Positive) -> float:
+def _auc_of(form: Form, features: Array, positive: Positive) -> float:
     """Return how well a column alone tells the label: an AUC of at least one half."""
-    if column.is_measured:
+    if form.measured:
         return max(max(_auc_of_numbers(numbers, positive), _auc_of_codes(numbers, positive)) for numbers in features.T)
     present = features != 0
-    if isinstance(column.form, Categories):
+    if isinstance(form, Categories):
         return _auc_of_codes(present.argmax(1), positive)
     present = np.column_stack([present, present.any(1)])  # whether each text is there, and whether there is any
     of_positive, of_negative = (present[side].mean(axis=0) for side in (positive, ~positive))
@@ -160,11 +152,9 @@ class Profile(NamedTuple):
     def of(cls, columns: Iterable[str], encoding: Encoding, values: Array) -> Profile:
         """Return the profile of a table with these columns and these features."""
         lows, highs = np.nanmin(values, axis=0).tolist(), np.nanmax(values, axis=0).tolist()
-        ranges: dict[str, tuple[float, float]] = {}
-        for column, where in places(encoding):
-            if column.is_measured:
-                ranges |= dict(zip(column.features, zip(lows[where], highs[where], strict=True), strict=True))
-        return cls(tuple(columns), ranges)
+        measured = [form.measured for form in encoding.forms.values() for _ in form.features("")]
+        ranges = zip(encoding.features, lows, highs, measured, strict=True)
+        return cls(tuple(columns), {name: (low, high) for name, low, high, kept in ranges if kept})
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Profile:
@@ -199,13 +189,13 @@ class Differences:
         self.rows += len(frame)
         self.unseen.update(unseen)
         self.new = [name for name in frame.columns if name not in (*self.profile.columns, *self.kept)]
-        for column in self.encoding.columns:
-            self.missing[column.name] += int(frame[column.name].isna().sum())
-            if column.is_measured:
-                values = Encoding((column,), {}).transform(frame).values
-                low, high = np.array([self.profile.ranges[feature] for feature in column.features]).T
+        for name, form in self.encoding.forms.items():
+            self.missing[name] += int(frame[name].isna().sum())
+            if form.measured:
+                values = Encoding({name: form}, {}).transform(frame).values
+                low, high = np.array([self.profile.ranges[feature] for feature in form.features(name)]).T
                 far = (values < low - (high - low)) | (values > high + (high - low))
-                self.outside[column.name] += int(far.any(1).sum())
+                self.outside[name] += int(far.any(1).sum())
 
     @property
     def often_unseen(self) -> dict[str, int]:

@@ -198,14 +198,14 @@ def _weights(series: Series) -> Array:
 
 def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
     """Yield sentences that say what is done with the columns."""
-    yield f"{len(frame)} rows, {len(encoder.columns)} columns as {len(encoder.features)} features"
+    yield f"{len(frame)} rows, {len(encoder.forms)} columns as {len(encoder.features)} features"
     if encoder.categorical:
         counts = (f"{name} ({count} categories)" for name, count in encoder.categorical.items())
         yield f"one-hot encoded: {', '.join(counts)}"
-    for column in encoder.columns:
-        if column.form.decision != "numbers" and column.name not in encoder.categorical:
-            yield f"{column.name}: {column.form.decision}"
-    for name in [column.name for column in encoder.columns if not column.is_measured]:
+    for name, form in encoder.forms.items():
+        if form.decision != "numbers" and name not in encoder.categorical:
+            yield f"{name}: {form.decision}"
+    for name in [name for name, form in encoder.forms.items() if not form.measured]:
         texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
         spaced = [text for text in texts if text != text.strip()]
         if spaced:
@@ -213,7 +213,7 @@ def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
             yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
     if encoder.dropped:
         yield "dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoder.dropped.items())
-    numbers = [column.name for column in encoder.columns if column.is_measured]
+    numbers = [name for name, form in encoder.forms.items() if form.measured]
     missing = [f"{name} ({count} rows)" for name in numbers if (count := int(frame[name].isna().sum()))]
     if missing:
         yield f"missing values in {', '.join(missing)}: medians take their place, and models know where they are"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from symloss.estimators.folds import split
 from symloss.estimators.selection import falls
 from symloss.models.family import TrainingData
-from symloss.tabular.checks import places
 from symloss.tabular.evaluation import rows_of
 from symloss.tabular.model import TableModel
 from symloss.threads import one_thread
@@ -56,7 +55,7 @@ def column_importance(model: TableModel, frame: DataFrame, seconds: float) -> li
     some = np.sort(np.concatenate([generator.permutation(each)[:_ROWS] for each in of_label]))
     values = model.encoding.transform(frame.iloc[rows.numbers[some]]).values
     data = TrainingData(values, rows.positive[some], rows.weight[some])
-    columns = [list(range(of.start, of.stop)) for _, of in places(model.encoding)]
+    columns = [*model.encoding.places.values()]
     found: list[Array] = []
     for k, fold in enumerate(split(5, *data, seed=0)):
         if found and (time.monotonic() - start) * (k + 1) / k > seconds:

@@ -137,7 +137,7 @@ class TableModel:
     def __repr__(self) -> str:
         """Return what is predicted, from how many columns, and how well."""
         negative, positive = map(as_text, self.labels)
-        count = len(self.encoding.columns)
+        count = len(self.columns)
         quality = f"{self.score_name} on the labels given {self.corrupted_score:.3f}, cross-validated"
         of = f"{count} column" + "s" * (count != 1)
         return f"<TableModel: {self.label}, {positive!r} or {negative!r}, from {of}; {quality}>"
@@ -145,7 +145,7 @@ class TableModel:
     @property
     def columns(self) -> list[str]:
         """The columns that a table must have to be predicted; others are ignored."""
-        return [column.name for column in self.encoding.columns]
+        return list(self.encoding.forms)
 
     @property
     def score_name(self) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from symloss.columns import as_pandas, column_names
 from symloss.extras import require
 from symloss.naming import argument, remember_lines
-from symloss.tabular.cells import as_values, as_written
+from symloss.tabular.cells import as_values
 from symloss.tabular.dialect import ENCODINGS, TO_BE_FOUND, Dialect, ReadOptions, find_dialect, names_notes, spelled
 from symloss.tabular.sources import Source, open_source
 
@@ -128,9 +128,8 @@ def _read_text(
     remember_lines(dialect.line_of)
     start, usual = 0, options
     for table in _text_tables(source, dialect, rows):
-        as_they_are = pd.DataFrame({name: as_written(table[name]) for name in written if name in table.column_names})
-        values, decimal, notes = as_values(table, text, dialect.sep, usual)
-        frame = pd.DataFrame(values)
+        as_they_are = table.to_pandas().replace("", None)
+        frame, decimal, notes = as_values(as_they_are, text, dialect.sep, usual)
         named = [bool(name) or frame.iloc[:, k].notna().any() for k, name in enumerate(dialect.names)]
         if decimal is not None and usual.decimal is None:
             usual = usual._replace(usual_decimal=decimal)  # of the pieces below, too
@@ -142,7 +141,7 @@ def _read_text(
         notes = [] if start else [how, *dialect.notes, *notes]
         start += len(frame)
         # Columns without a name and without a value come from separators at the ends of lines.
-        yield Read(frame.loc[:, named].set_axis(index), notes, found, as_they_are.set_axis(index))
+        yield Read(frame.loc[:, named].set_axis(index), notes, found, as_they_are.filter(items=written).set_axis(index))
 
 
 def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator[pa.Table]:
