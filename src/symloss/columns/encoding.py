@@ -235,7 +235,8 @@ def _encoded(series: Series, form: Form) -> tuple[Array, int]:
                     of_texts[k] = float(value)
         values = of_texts[codes]
         missing = NO_NUMBER if isinstance(form, Numbers) else MISSING
-        wrong = np.isnan(of_texts).all(1) & [*(text.lower() not in missing for text in texts), False]
+        said = np.array([*(text.lower() not in missing for text in texts), False])
+        wrong = said & np.isnan(of_texts).all(1)
         # A text that is no number at all says more than the numbers with another decimal mark beside it.
         odd = [k for k in np.flatnonzero(wrong) if isinstance(form, Numbers) and not is_number(texts[k])]
         unread = np.isin(codes, odd or np.flatnonzero(wrong))
@@ -270,6 +271,6 @@ def _distinct(series: Series) -> tuple[NDArray[np.intp], Sequence[Any]]:
 
 def _refusal(series: Series, what: str, rows: NDArray[np.bool_], hint: str) -> ValueError:
     """Return an error about a column that names its rows: how many they are, and the first."""
-    count, first = int(rows.sum()), row_name(series.index[rows][:1].tolist()[0])
-    where = first if count == 1 else f"{count} rows, the first of them {first}"
+    total, first = int(rows.sum()), row_name(series.index[rows][:1].tolist()[0])
+    where = first if total == 1 else f"{total} rows, the first of them {first}"
     return ValueError(f"column {series.name!r} {what} in {where}{hint}")

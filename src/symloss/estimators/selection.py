@@ -262,7 +262,7 @@ class _ClassifierCV(BinaryClassifier):
         names = getattr(self, "feature_names_in_", np.array([f"x{k}" for k in range(n_features)])).tolist()
         if self.encoding_ is None:
             return {name: [k] for k, name in enumerate(names)}
-        return dict.fromkeys(names, []) | self.encoding_.places
+        return {name: [] for name in names} | self.encoding_.places
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
