@@ -48,6 +48,11 @@ def readable(values: Tensor) -> bool:
     return concrete(values.new_zeros((), device="cpu") == 0) is not None
 
 
+def transformed() -> bool:
+    """Return whether this runs under a transform of ``torch.func``."""
+    return bool(torch._C._are_functorch_transforms_active())
+
+
 def remember_signature(function: type[torch.autograd.Function]) -> None:
     """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow."""
     function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]

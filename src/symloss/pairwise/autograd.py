@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from symloss.losses import Loss
 from symloss.pairwise.choose import all_pairs, way_for
 from symloss.pairwise.every_pair import Sums
-from symloss.tracing import remember_signature
+from symloss.tracing import remember_signature, transformed
 
 
 def pair_mean(pos: Tensor, neg: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss, method: str) -> Tensor:
@@ -27,19 +28,14 @@ def pair_mean(pos: Tensor, neg: Tensor, w: Tensor | None, v: Tensor | None, loss
     >>> s.grad
     tensor([-2.])
     """
-    try:
-        value = _PairMean.apply(pos, neg, w, v, loss, method)  # type: ignore[no-untyped-call]
-    except RuntimeError as error:  # a transform of torch.func needs the other form
-        if "setup_context" not in str(error):
-            raise
-        value = _TransformedPairMean.apply(pos, neg, w, v, loss, method)[0]  # type: ignore[no-untyped-call]
-    return cast(Tensor, value)
+    if transformed():
+        return cast(Tensor, _Transformed.apply(pos, neg, w, v, loss, method)[0])  # type: ignore[no-untyped-call]
+    found = all_pairs(pos.detach(), neg.detach(), w, v, loss, method)
+    return cast(Tensor, _Known.apply(found, pos, neg))  # type: ignore[no-untyped-call]
 
 
-def point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor | None:
-    """Return the mean over all pairs of points (n,) on a CPU with labels, or None under a transform of ``torch.func``.
-
-    It is one node of the graph, where picking the classes first would be three.
+def point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
+    """Return the mean over all pairs of points (n,) on a CPU with labels; picking the classes in NumPy is quickest.
 
     Examples
     --------
@@ -47,12 +43,33 @@ def point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor | None:
     >>> point_mean(torch.tensor([1.0, 0.0, 3.0]), torch.tensor([True, False, False]), get_loss("hinge"))
     tensor(1.5000)
     """
-    try:
-        return cast(Tensor, _PointMean.apply(scores, positive, loss))  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        if "setup_context" not in str(error):
-            raise
-        return None
+    points, is_pos = scores.detach().numpy(), positive.numpy()
+    is_neg = ~is_pos
+    pos, neg = points[is_pos], points[is_neg]
+    pairs = len(pos) * len(neg)
+    total, gradient = 0.0, np.zeros_like(points)
+    if pairs:
+        way = way_for(loss, pairs, "cpu", "auto")
+        value, of_pos, of_neg = way(torch.from_numpy(pos), torch.from_numpy(neg), None, None, loss)
+        total = value.item() / pairs
+        gradient[is_pos], gradient[is_neg] = of_pos.numpy(), -of_neg.numpy()
+        gradient *= 1 / pairs
+    found = scores.new_full((), total), torch.from_numpy(gradient)
+    return cast(Tensor, _Known.apply(found, scores))  # type: ignore[no-untyped-call]
+
+
+class _Known(torch.autograd.Function):
+    """A value whose gradients with respect to some scores are known."""
+
+    @staticmethod
+    def forward(ctx: Any, found: tuple[Tensor, ...], *scores: Tensor) -> Tensor:
+        ctx.scores = scores  # not saved: they may be changed in place
+        ctx.save_for_backward(*found[1:])
+        return found[0]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *map(partial(_scaled, grad), ctx.scores, ctx.saved_tensors)
 
 
 def _scaled(grad: Tensor, scores: Tensor, gradient: Tensor) -> Tensor:
@@ -65,52 +82,7 @@ def _scaled(grad: Tensor, scores: Tensor, gradient: Tensor) -> Tensor:
     return scaled
 
 
-class _PairMean(torch.autograd.Function):
-    """The form for common use, which takes half the time to call."""
-
-    @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        value, *gradients = all_pairs(*inputs)
-        ctx.scores = inputs[:2]  # not saved: they may be changed in place
-        ctx.save_for_backward(*gradients)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        of_pos, of_neg = ctx.saved_tensors
-        if not grad.ndim and not torch.is_grad_enabled():  # the usual case, in few steps
-            return grad * of_pos, grad * of_neg, None, None, None, None
-        pos, neg = ctx.scores
-        return _scaled(grad, pos, of_pos), _scaled(grad, neg, of_neg), None, None, None, None
-
-
-class _PointMean(torch.autograd.Function):
-    """The same for points with labels, without weights and on a CPU."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
-        points, is_pos = scores.numpy(), positive.numpy()
-        is_neg = ~is_pos
-        pos, neg = torch.from_numpy(points[is_pos]), torch.from_numpy(points[is_neg])
-        pairs = len(pos) * len(neg)
-        gradient = np.zeros_like(points)
-        value = scores.new_zeros(())
-        if pairs:
-            total, of_pos, of_neg = way_for(loss, pairs, "cpu", "auto")(pos, neg, None, None, loss)
-            value = (total / pairs).to(scores.dtype)
-            gradient[is_pos], gradient[is_neg] = of_pos.numpy(), -of_neg.numpy()
-            gradient *= 1 / pairs
-        ctx.scores = scores
-        ctx.save_for_backward(torch.from_numpy(gradient))
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = ctx.saved_tensors
-        return _scaled(grad, ctx.scores, gradient), None, None
-
-
-class _TransformedPairMean(torch.autograd.Function):
+class _Transformed(torch.autograd.Function):
     """The form for ``torch.func``, where both gradients are outputs that are not differentiable."""
 
     @staticmethod
@@ -138,10 +110,10 @@ class _TransformedPairMean(torch.autograd.Function):
                 x = x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
                 x = x.reshape(x.shape[0], *[1] * (dims + 1 - x.ndim), *x.shape[1:])
             leading.append(x)
-        return _TransformedPairMean.apply(*leading, loss, method), (0, 0, 0)  # type: ignore[no-untyped-call]
+        return _Transformed.apply(*leading, loss, method), (0, 0, 0)  # type: ignore[no-untyped-call]
 
 
-remember_signature(_TransformedPairMean)
+remember_signature(_Transformed)
 
 
 class _Once(torch.autograd.Function):

@@ -16,7 +16,7 @@ from symloss.checking import as_real, check_both_weights, check_finite, nan_unle
 from symloss.losses import Loss, LossLike, Slope, get_loss
 from symloss.pairwise.autograd import pair_mean, point_mean
 from symloss.pairwise.choose import all_pairs
-from symloss.tracing import eager, readable
+from symloss.tracing import eager, readable, transformed
 
 _METHODS = ("auto", "structure", "tiles")
 
@@ -162,10 +162,8 @@ def risk_of_points(
     >>> risk_of_points(torch.tensor([1.0, 0.0]), torch.tensor([True, False]), get_loss("zero_one"))
     tensor(0.)
     """
-    if weight is None and scores.device.type == "cpu":
-        found = point_mean(scores, positive, loss)
-        if found is not None:
-            return found
+    if weight is None and scores.is_cpu and not transformed():
+        return point_mean(scores, positive, loss)
     if reads or (not scores.is_cuda and readable(scores)):
         of_pos, of_neg = positive.nonzero().squeeze(1), (~positive).nonzero().squeeze(1)
         w, v = (None, None) if weight is None else (weight[of_pos], weight[of_neg])
