@@ -52,8 +52,7 @@ def point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
         way = way_for(loss, pairs, "cpu", "auto")
         value, of_pos, of_neg = way(torch.from_numpy(pos), torch.from_numpy(neg), None, None, loss)
         total = value.item() / pairs
-        gradient[is_pos], gradient[is_neg] = of_pos.numpy(), -of_neg.numpy()
-        gradient *= 1 / pairs
+        gradient[is_pos], gradient[is_neg] = of_pos.numpy() / pairs, of_neg.numpy() / -pairs
     found = scores.new_full((), total), torch.from_numpy(gradient)
     return cast(Tensor, _Known.apply(found, scores))  # type: ignore[no-untyped-call]
 
