@@ -58,8 +58,6 @@ class Encoding(NamedTuple):
         The columns that are used, and what each becomes.
     dropped : dict
         The columns that are not used, and why.
-    max_categories : int
-        The largest number of distinct texts that were one-hot encoded; a column with more of them was hashed.
 
     Examples
     --------
@@ -73,7 +71,6 @@ class Encoding(NamedTuple):
 
     forms: dict[str, Form]
     dropped: dict[str, str]
-    max_categories: int = _CATEGORIES
 
     @classmethod
     def fit(cls, frame: Any, max_categories: int = _CATEGORIES, rows: float = 0.0) -> Encoding:
@@ -99,7 +96,7 @@ class Encoding(NamedTuple):
         hashed = {name: form for name, form in forms.items() if isinstance(form, Hashed)}
         for name, form in hashed.items():  # together about a thousand features
             forms[name] = replace(form, n_features=max(16, min(form.n_features, 1000 // len(hashed))))
-        return cls(forms, dropped, max_categories)
+        return cls(forms, dropped)
 
     @property
     def features(self) -> list[str]:
@@ -144,7 +141,7 @@ class Encoding(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as JSON, which ``from_json`` reads."""
         columns = [{"name": name, "form": type(form).__name__, **asdict(form)} for name, form in self.forms.items()]
-        return {"columns": columns, "dropped": self.dropped, "max_categories": self.max_categories}
+        return {"columns": columns, "dropped": self.dropped}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Encoding:
@@ -154,7 +151,7 @@ class Encoding(NamedTuple):
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in column.items()}
             name, form = str(settings.pop("name")), str(settings.pop("form"))
             forms[name] = _FORMS[form](**settings)
-        return cls(forms, stored["dropped"], stored["max_categories"])
+        return cls(forms, stored["dropped"])
 
 
 def as_text(value: Any) -> str:

@@ -6,8 +6,8 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,12 +54,12 @@ class ReadOptions(NamedTuple):
             raise ValueError(f"{argument('sep')} must be one of {', '.join(SEPARATORS)}; got {self.sep!r}")
         if self.decimal is not None and self.decimal not in _MARKS:
             raise ValueError(f"{argument('decimal')} must be a point or a comma, got {self.decimal!r}")
-        if self.encoding is not None:
-            try:
-                "a".encode(self.encoding)
-            except LookupError:
-                raise ValueError(f"{argument('encoding')}: no encoding {self.encoding!r}; try cp1252, utf-16") from None
-        return self._replace(sep=sep, decimal=None if self.decimal is None else _MARKS[self.decimal])
+        encoding = self.encoding
+        try:
+            encoding = "utf-8-sig" if encoding and codecs.lookup(encoding).name == "utf-8" else encoding
+        except LookupError:
+            raise ValueError(f"{argument('encoding')}: no encoding {encoding!r}; try cp1252, utf-16") from None
+        return self._replace(sep=sep, decimal=_MARKS.get(self.decimal or ""), encoding=encoding)
 
 
 TO_BE_FOUND = ReadOptions()
@@ -76,28 +76,27 @@ class Dialect(NamedTuple):
     notes: list[str]
 
     def records(self, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line and the values of each row, that of the names first."""
+        """Yield the line and the values of each row below the names."""
         with self.path.open(encoding=self.encoding, newline="") as lines:
-            yield from records(islice(lines, self.above, None), self.sep, self.above + 1, strict)
+            yield from islice(records(islice(lines, self.above, None), self.sep, self.above + 1, strict), 1, None)
 
     def line_of(self, row: int) -> int | None:
         """Return the line where a row begins, counted from 0 after the names; None if it can no longer be read."""
         try:
-            found = next(islice(self.records(), row + 1, None), None)
+            return next((line for line, _ in islice(self.records(), row, None)), None)
         except (OSError, csv.Error):
             return None
-        return None if found is None else found[0]
 
     def what_is_wrong(self) -> str | None:
         """Return the first row that has more or fewer values than there are names, or the quote that stays open."""
         line, expected = 0, len(self.names)
         try:
-            for line, row in islice(self.records(strict=True), 1, None):
+            for line, row in self.records(strict=True):
                 if len(row) != expected:
                     return (
                         f"Expected {expected} fields in line {line}, saw {len(row)} (separator: {spelled(self.sep)}); "
                         f"{argument('sep')} says what separates values, those that hold a separator need quotes, and "
-                        "nothing may stand above the names of the columns"
+                        "only a title may stand above the names of the columns"
                     )
         except csv.Error as error:
             if "unexpected end" in str(error):
@@ -124,11 +123,14 @@ def find_dialect(source: Source, options: ReadOptions) -> Dialect:
     says = _SAYS.match(head[0])
     above = 1 if says else 0
     sep = options.sep or (says[1] if says else _find_separator(head))
-    (_, first), *rows = list(records(head[above:], sep)) or [(1, [""])]
+    rows = list(records(head[above:], sep, above + 1)) or [(1, [""])]
+    title = titles([row for _, row in rows])
+    above = rows[len(title)][0] - 1 if title else above
+    (_, first), *rows = rows[len(title) :]
     names = [name.strip() for name in first]
     if rows and all(len(row) == len(names) + 1 and not row[-1] for _, row in rows):
         names.append("")  # separators at the ends of rows
-    return Dialect(source.path, sep, encoding, names, above, notes + names_notes(names))
+    return Dialect(source.path, sep, encoding, names, above, notes + names_notes(names, title))
 
 
 def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -143,14 +145,11 @@ def records(lines: Iterable[str], sep: str, start: int = 1, strict: bool = False
 
 def _find_encoding(source: Source, told: str | None) -> tuple[str, list[str]]:
     """Return the encoding, and a note if it is a guess."""
-    if told is not None:
-        told = "utf-8-sig" if codecs.lookup(told).name == "utf-8" else told
-        if (line := _undecodable(source, told)) is not None:
-            raise ValueError(f"{source.name}: line {line} is not text in {told}, as {argument('encoding')} says")
-        return told, []
-    wrong = _undecodable(source, "utf-8-sig")
+    wrong = _undecodable(source, told or "utf-8-sig")
     if wrong is None:
-        return "utf-8-sig", []
+        return told or "utf-8-sig", []
+    if told is not None:
+        raise ValueError(f"{source.name}: line {wrong} is not text in {told}, as {argument('encoding')} says")
     if (binary := _undecodable(source, "cp1252")) is not None:
         raise ValueError(
             f"{source.name} is not a CSV file: line {binary} is not text in UTF-8 or Windows-1252, but binary, or in "
@@ -185,11 +184,22 @@ def _find_separator(head: list[str]) -> str:
     return max(shares, key=lambda sep: shares[sep], default=",")
 
 
-def names_notes(names: list[str]) -> list[str]:
-    """Return a note if the names of columns are all numbers, as in a file without a line of names."""
+def titles(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the texts of the first rows that each stand alone, above the names of the columns."""
+    filled = [[value for value in row if value] for row in rows]
+    most = max(map(len, filled))
+    alone = takewhile(lambda k: len(filled[k]) == 1 and (most > 2 or len(rows[k]) == 1 < most), range(len(rows)))
+    return [filled[k][0] for k in alone]
+
+
+def names_notes(names: list[str], title: list[str]) -> list[str]:
+    """Return notes on rows above the names of columns, and on names that are all numbers, as if there were no names."""
+    notes = [f"above the names of the columns, and left out: {', '.join(map(repr, title))}"] * bool(title)
     filled = [name for name in names if name]
     if filled and all(map(is_number, filled)):
         shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
-        return [f"the first line holds only numbers ({shown}), and is taken for the names of the columns; add a line "
-                "of names if it is a row"]  # fmt: skip
-    return []
+        notes.append(
+            f"the first line holds only numbers ({shown}), and is taken for the names of the columns; add a line of "
+            "names if it is a row"
+        )
+    return notes

@@ -118,7 +118,7 @@ def fit(
     if pi is not None and pi_prime is not None:
         check_contamination(pi, pi_prime)
     options = ReadOptions(sep, decimal, encoding, sheet)
-    frame, read_notes, found, _ = data if isinstance(data, Read) else labeled_table(data, label, options=options)
+    frame, read_notes, sign, _ = data if isinstance(data, Read) else labeled_table(data, label, options=options)
     dropped = [drop] if isinstance(drop, str) else list(drop)
     beside = [name for name in (weight, group) if name]
     for names, what in (([label], "the label"), (dropped, "to drop"), (beside, "the weight or the group")):
@@ -178,7 +178,7 @@ def fit(
         labels,
         (*read_notes, *notes),
         Profile.of(columns, encoder, values),
-        found.decimal,
+        sign,
         Rows(numbers, is_positive, weights, unlabeled is not None),
     )
 

@@ -60,7 +60,7 @@ def predict_file(
     read_notes: list[str] = []
     differences = Differences(model.encoding, model.profile, list(keep))
     with whole_table(out) as write:
-        for frame, found, _, written in read_pieces(data, rows, options, text, keep):
+        for frame, found, _, written in read_pieces(data, rows, options, text):
             read_notes += [note for note in found if note not in read_notes]
             check_columns(keep, frame, "to keep")
             predicted = model.predict_frame(frame, threshold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,16 @@ from symloss.columns import as_pandas, column_names
 from symloss.extras import require
 from symloss.naming import argument, remember_lines
 from symloss.tabular.cells import as_values
-from symloss.tabular.dialect import ENCODINGS, TO_BE_FOUND, Dialect, ReadOptions, find_dialect, names_notes, spelled
+from symloss.tabular.dialect import (
+    ENCODINGS,
+    TO_BE_FOUND,
+    Dialect,
+    ReadOptions,
+    find_dialect,
+    names_notes,
+    spelled,
+    titles,
+)
 from symloss.tabular.sources import Source, open_source
 
 if TYPE_CHECKING:
@@ -24,11 +33,11 @@ _BLOCK = 1 << 24  # bytes of text that pyarrow reads at a time; a row must be sh
 
 
 class Read(NamedTuple):
-    """Rows of a table, notes on how they were read, the options that were told or found, and columns as written."""
+    """Rows of a table, notes on how they were read, the sign before decimals, and the columns as they are written."""
 
     frame: Any
     notes: list[str]
-    options: ReadOptions
+    decimal: str | None = None
     written: Any = None
 
 
@@ -63,15 +72,15 @@ def read(
     ['separator: semicolon; decimal comma; encoding: UTF-8']
     """
     if isinstance(data, (str, Path, Source)):
-        (piece,) = read_pieces(data, None, options, {*text, *written}, written)
-        columns = {name: piece.written[name] for name in piece.written if name in piece.frame}
-        return piece._replace(frame=piece.frame.assign(**columns))
+        (piece,) = read_pieces(data, None, options, {*text, *written})
+        columns = {name: piece.written[name] for name in written if name in piece.frame}
+        return piece._replace(frame=piece.frame.assign(**columns), written=None)
     told = [argument(name) for name in ("sep", "decimal", "encoding", "sheet") if getattr(options, name) is not None]
     if told:
         raise ValueError(f"{', '.join(told)} can be told of a file only, and the table is a data frame")
     frame = as_pandas(data)
     column_names(frame)  # raises unless they are texts that differ
-    return Read(frame, [], ReadOptions())
+    return Read(frame, [])
 
 
 def labeled_table(data: Any, label: str, ids: Collection[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
@@ -86,62 +95,45 @@ def labeled_table(data: Any, label: str, ids: Collection[str] = (), options: Rea
 
 
 def read_pieces(
-    path: str | Path | Source,
-    rows: int | None,
-    options: ReadOptions = TO_BE_FOUND,
-    text: Collection[str] = (),
-    written: Collection[str] = (),
+    path: str | Path | Source, rows: int | None, options: ReadOptions = TO_BE_FOUND, text: Collection[str] = ()
 ) -> Iterator[Read]:
     """Read a table in pieces of so many rows, or in one; an Excel file is held whole, as it is small.
 
-    The other parameters are those of ``read``, but columns in ``written`` come beside the values, which do not depend
-    on them; those that the file does not have are passed over.
+    The columns as they are written, with only blank cells missing, come beside the values.
     """
     options = options.checked()
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
+    import pandas as pd
+
+    start = 0
     with open_source(path) as source:
         if options.sheet is not None and source.kind != "Excel":  # it may be another file than was meant
             raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {argument('sheet')}")
         remember_lines(None)
-        if source.kind == "CSV":
-            pieces = _read_text(source, rows, text, written, options)
-        elif source.kind == "Parquet":
-            pieces = _read_parquet(source, rows, written)
-        else:
-            pieces = _read_excel(source, rows, text, written, options.sheet)
-        empty = True
-        for piece in pieces:
-            if len(piece.frame):
-                yield piece
-                empty = False
-        if empty:
+        for frame, notes, decimal, written in _READERS[source.kind](source, rows, text, options):
+            index = pd.RangeIndex(start, start + len(frame))
+            if len(frame):
+                yield Read(frame.set_axis(index), notes * (start == 0), decimal, written.set_axis(index))
+            start += len(frame)
+        if not start:
             raise ValueError(f"{source.name} has no rows")
 
 
-def _read_text(
-    source: Source, rows: int | None, text: Collection[str], written: Collection[str], options: ReadOptions
-) -> Iterator[Read]:
-    import pandas as pd
-
+def _read_text(source: Source, rows: int | None, text: Collection[str], options: ReadOptions) -> Iterator[Read]:
     dialect = find_dialect(source, options)
     _check_names(dialect.names, source)
     remember_lines(dialect.line_of)
-    start, usual = 0, options
+    encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
     for table in _text_tables(source, dialect, rows):
-        as_they_are = table.to_pandas().replace("", None)
-        frame, decimal, notes = as_values(as_they_are, text, dialect.sep, usual)
-        named = [bool(name) or frame.iloc[:, k].notna().any() for k, name in enumerate(dialect.names)]
-        if decimal is not None and usual.decimal is None:
-            usual = usual._replace(usual_decimal=decimal)  # of the pieces below, too
-        point = "decimal comma" if decimal == "," else "decimal point"
-        encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
-        how = f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"
-        index = pd.RangeIndex(start, start + len(frame))
-        found = options._replace(sep=dialect.sep, decimal=decimal or ".", encoding=dialect.encoding, usual_decimal=None)
-        notes = [] if start else [how, *dialect.notes, *notes]
-        start += len(frame)
+        written = table.to_pandas().replace("", None)
+        frame, decimal, notes = as_values(written, text, dialect.sep, options)
+        if options.decimal is None:  # of the pieces below, too
+            options = options._replace(usual_decimal=decimal or options.usual_decimal)
         # Columns without a name and without a value come from separators at the ends of lines.
-        yield Read(frame.loc[:, named].set_axis(index), notes, found, as_they_are.filter(items=written).set_axis(index))
+        named = [bool(name) or frame.iloc[:, k].notna().any() for k, name in enumerate(dialect.names)]
+        point = "decimal comma" if decimal == "," else "decimal point"
+        how = f"separator: {spelled(dialect.sep)}; {point}; encoding: {encoding}"
+        yield Read(frame.loc[:, named], [how, *dialect.notes, *notes], decimal or ".", written)
 
 
 def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator[pa.Table]:
@@ -185,34 +177,28 @@ def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator
         yield pa.Table.from_batches(held)
 
 
-def _read_parquet(source: Source, rows: int | None, written: Collection[str]) -> Iterator[Read]:
+def _read_parquet(source: Source, rows: int | None, *_: object) -> Iterator[Read]:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet
 
     # Whole numbers stay whole in a piece with missing values, as in one without.
     whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
-    start = 0
     try:
         file = pa.parquet.ParquetFile(source.path)
-        batches = [file.read()] if rows is None else file.iter_batches(batch_size=rows)
-        for batch in batches:
+        for batch in [file.read()] if rows is None else file.iter_batches(batch_size=rows):
             frame = (batch if rows is None else pa.Table.from_batches([batch])).to_pandas(types_mapper=whole.get)
             if any(name is not None for name in frame.index.names):
                 frame = frame.reset_index()
             frame = frame.set_axis(frame.columns.map(str), axis=1)
-            frame = frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
-            start += len(frame)
             _check_names(list(frame.columns), source)
-            yield Read(frame, [], ReadOptions(), frame.filter(items=written))
+            yield Read(frame, [], None, frame)
     except (OSError, pa.ArrowException) as error:
         raise ValueError(f"{source.name} cannot be read as Parquet: {error}") from None
 
 
-def _read_excel(
-    source: Source, rows: int | None, text: Collection[str], written: Collection[str], wanted: str | int | None
-) -> Iterator[Read]:
-    """Yield the rows of a sheet whose first row that is not blank holds the names; blank rows are left out."""
+def _read_excel(source: Source, rows: int | None, text: Collection[str], options: ReadOptions) -> Iterator[Read]:
+    """Yield the rows of a sheet below those that are blank, a title, or the names; blank rows are left out."""
     import pandas as pd
 
     require("excel", "Excel files need openpyxl", "openpyxl")
@@ -224,23 +210,30 @@ def _read_excel(
         except Exception as error:  # openpyxl raises anything on a damaged file
             raise ValueError(f"{source.name} cannot be read as Excel: it is damaged ({error})") from None
         with book:
-            sheet = _sheet(source.name, sheets, wanted)
+            sheet = _sheet(source.name, sheets, options.sheet)
             cells = book.parse(sheet, header=None, dtype=object).dropna(how="all").dropna(how="all", axis=1)
     notes = [f"sheet: {sheet!r}"]
-    if len(sheets) > 1 and wanted is None:
+    if len(sheets) > 1 and options.sheet is None:
         notes = [f"sheet: {sheet!r}, the first of {len(sheets)}; {argument('sheet', sheets[1])} reads the second"]
     if cells.empty:
         raise ValueError(f"{source.name}, sheet {sheet!r} is empty")
+    title = titles(cells.head(20).map(str, na_action="ignore").fillna("").to_numpy().tolist())
+    cells = cells[len(title) :].dropna(how="all", axis=1)
     names = ["" if pd.isna(value) else str(value).strip() for value in cells.iloc[0]]
-    notes += names_notes(names)
+    notes += names_notes(names, title)
     _check_names(names, source)
     frame = cells.iloc[1:].set_axis([name or f"Unnamed: {k}" for k, name in enumerate(names)], axis=1)
-    frame = frame.reset_index(drop=True)
-    texts = frame.map(str, na_action="ignore")  # before whole numbers with gaps become floats
-    values = frame.assign(**{name: texts[name] for name in text if name in frame.columns}).infer_objects()
-    for start in range(0, len(frame), rows or len(frame)):
-        some = slice(start, start + (rows or len(frame)))
-        yield Read(values[some], notes, ReadOptions(sheet=sheet), texts[some].filter(items=written))
+    written = frame.map(str, na_action="ignore")  # before whole numbers with gaps become floats
+    frame = frame.assign(**{name: written[name] for name in text if name in frame.columns}).infer_objects()
+    size = rows or max(1, len(frame))
+    for start in range(0, len(frame), size):
+        some = slice(start, start + size)
+        yield Read(frame[some], notes, None, written[some])
+
+
+_READERS: dict[str, Callable[..., Iterator[Read]]] = {
+    "CSV": _read_text, "Parquet": _read_parquet, "Excel": _read_excel,
+}  # fmt: skip
 
 
 def _sheet(file: str, names: list[str], wanted: str | int | None) -> str:

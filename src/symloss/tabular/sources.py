@@ -34,30 +34,38 @@ def open_source(path: str | Path | Source) -> Iterator[Source]:
     if isinstance(path, Source):
         yield path
         return
-    name = "standard input" if str(path) == "-" else str(path)
-    path = Path(path)
+    name, path = "standard input" if str(path) == "-" else str(path), Path(path)
     if re.match(r"[a-z0-9]+:/", name, re.I):
         url = re.sub(":/+", "://", name, count=1)  # of two slashes, a path keeps one
         raise ValueError(f"URLs are not read: download {url} first, or pass the data frame of pandas.read_csv({url!r})")
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file")
-    if name != "standard input" and not path.exists():
+    if name == str(path) and not path.exists():
         raise ValueError(f"no such file: {path}")
     with tempfile.TemporaryDirectory() as folder:
+        copy, unpacked = Path(folder) / "data", Path(folder) / "unpacked"
         if name == "standard input":
-            path = _copied(sys.stdin.buffer, Path(folder) / "data")
+            path = _copied(sys.stdin.buffer, copy)
         elif not path.is_file():  # a pipe can be read only once
             with path.open("rb") as stream:
-                path = _copied(stream, Path(folder) / "data")
+                path = _copied(stream, copy)
         try:
-            path = _unpacked(path, Path(folder), name)
+            kind = _kind(path)
+            if kind == "gzip":
+                with gzip.open(path) as stream:
+                    path = _copied(stream, unpacked)
+            elif kind == "zip":
+                with zipfile.ZipFile(path) as archive:
+                    found = [one for one in archive.namelist() if not one.endswith("/") and "__MACOSX/" not in one]
+                    if len(found) != 1:
+                        raise ValueError(f"{name} holds {len(found)} files, and must hold exactly one: unpack it")
+                    with archive.open(found[0]) as stream:
+                        path = _copied(stream, unpacked)
             kind = _kind(path)
         except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
             raise ValueError(f"{name} cannot be read: it is damaged, incomplete or protected ({error})") from None
         if kind == "old Excel":
-            raise ValueError(
-                f"{name} is an old Excel file (.xls), or has a password: save it as .xlsx without a password"
-            )
+            raise ValueError(f"{name} is an old Excel file, or has a password: save it as .xlsx without a password")
         yield Source(path, name, kind)
 
 
@@ -65,21 +73,6 @@ def _copied(stream: Any, target: Path) -> Path:
     with target.open("wb") as copy:
         shutil.copyfileobj(stream, copy)
     return target
-
-
-def _unpacked(path: Path, folder: Path, name: str) -> Path:
-    kind = _kind(path)
-    if kind == "gzip":
-        with gzip.open(path) as stream:
-            return _copied(stream, folder / "unpacked")
-    if kind == "zip":
-        with zipfile.ZipFile(path) as archive:
-            members = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX/")]
-            if len(members) != 1:
-                raise ValueError(f"{name} holds {len(members)} files, and must hold exactly one: unpack it")
-            with archive.open(members[0]) as member:
-                return _copied(member, folder / "unpacked")
-    return path
 
 
 def _kind(path: Path) -> str:
