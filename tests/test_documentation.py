@@ -116,5 +116,5 @@ def test_links_and_pictures_lead_somewhere():
 
 def test_the_makefile_names_files_that_exist():
     words = re.findall(r"\b(?:tests|examples|benchmarks)/\w+\.py\b", (ROOT / "Makefile").read_text())
-    assert len(words) > 10
+    assert words
     assert not [word for word in words if not (ROOT / word).exists()]
