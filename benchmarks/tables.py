@@ -293,7 +293,7 @@ def main() -> int:
             continue
         try:
             x, y = prepare(record, options.downloads, options.rows)
-        except (OSError, LookupError, ValueError, StopIteration, SystemExit) as error:  # the others go on
+        except (OSError, LookupError, ValueError, StopIteration, SystemExit, subprocess.SubprocessError) as error:
             print(f"{record['name']}: {error!r}", file=sys.stderr)
             failed += 1
             continue

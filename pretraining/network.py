@@ -229,7 +229,7 @@ class Network(nn.Module):
             if i < len(self.cell_layers):
                 x, kept = self.cell_layers[i](x, training, memory.answers[i] if memory else None)
                 answers.append(kept)
-                own = x[:, :, -ROW_TOKENS:].flatten(2)
+                own = x[:, :, -ROW_TOKENS:].flatten(2).contiguous()
             own, kept_keys = row_layer(own, training, size, memory.keys[i] if memory else None)
             keys.append(kept_keys)
             if i + 1 < len(self.cell_layers):

@@ -26,8 +26,10 @@ def batches(seed: int, step: int, cells: int, processes: int) -> Batches:
     for i in range(processes):
         context.Process(target=draw_batches, args=((seed, step, i), cells, queue), daemon=True).start()
     while True:
-        columns, clean, given = queue.get()
-        yield torch.from_numpy(columns), torch.from_numpy(clean), torch.from_numpy(given)
+        columns, clean, given = (torch.from_numpy(part) for part in queue.get())
+        if torch.cuda.is_available():  # so that copies to it do not wait for what it computes
+            columns, clean, given = columns.pin_memory(), clean.pin_memory(), given.pin_memory()
+        yield columns, clean, given
 
 
 def losses(network: Network, columns: Tensor, clean: Tensor, given: Tensor) -> Tensor:
