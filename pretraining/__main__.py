@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one thread for each process that draws tables
 
 import torch
+import torch.fx.experimental._config
 
 from pretraining.network import Network
 from pretraining.training import Trainer, batches, train

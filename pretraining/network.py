@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from pretraining.short_attention import LONGEST, short_attention, triton
+
 PLACE = 32  # length of the random vectors that tell columns apart
 RATES = (1, 2, 4, 8, 16)  # of the waves over ranks that tell near values apart
 VALUES = 3 + 2 * len(RATES)  # numbers that stand for a value
@@ -94,6 +96,12 @@ class Attention(nn.Module):
         """What is attended to."""
         return self.split(self.key(context)), self.split(self.value(context))
 
+    def within(self, x: Tensor) -> Tensor:
+        """Attend from each of the few tokens of a sequence to all of them."""
+        if x.is_cuda and triton is not None and x.shape[1] <= LONGEST:
+            return self.out(short_attention(self.query(x), self.key(x), self.value(x), self.heads))
+        return self(x, self.keys(x))
+
     def forward(self, x: Tensor, keys: tuple[Tensor, Tensor], heat: Tensor | None = None) -> Tensor:
         """Attend from `x` to `keys`; `heat` scales the scores of each head."""
         query = self.split(self.query(x))
@@ -130,7 +138,7 @@ class CellLayer(nn.Module):
         """Give the tokens, (tables, rows, tokens, width), and the answers of the first `training` rows."""
         tables, rows, tokens, width = x.shape
         h = self.norms[0](x).flatten(0, 1)
-        x = x + self.across(h, self.across.keys(h)).unflatten(0, (tables, rows))
+        x = x + self.across.within(h).unflatten(0, (tables, rows))
         columns = self.norms[1](x).transpose(1, 2).reshape(tables * tokens, rows, width)
         if answers is None:
             asked = self.questions.to(columns.dtype).expand(tables * tokens, -1, -1)
@@ -182,7 +190,7 @@ class Network(nn.Module):
         self.label, self.size = nn.Linear(1, wide), nn.Linear(1, wide, bias=False)
         self.unknown = nn.Parameter(torch.zeros(wide))  # in place of a label
         self.cell_layers = nn.ModuleList(CellLayer(shape) for _ in range(shape.cell_layers))
-        self.row_layers = nn.ModuleList(RowLayer(wide, 2 * shape.heads) for _ in range(shape.row_layers))
+        self.row_layers = nn.ModuleList(RowLayer(wide, shape.heads) for _ in range(shape.row_layers))
         self.norm = Norm(wide)
         self.new_label, self.given_label = (
             nn.Sequential(nn.Linear(wide, wide), nn.GELU(), nn.Linear(wide, 1)) for _ in range(2)

@@ -58,7 +58,7 @@ def draw_table(rng: Rng, training: int, questions: int, features: int) -> Table:
 def draw_columns(rng: Rng, rows: int, features: int) -> tuple[Array, Array, NDArray[np.int64] | None]:
     """Draw the columns, the hidden causes behind them, and classes of rows where the columns were drawn by class."""
     way = rng.choice(["free", "mixed", "network", "classes", "space", "curves", "categories"],
-                     p=[0.14, 0.18, 0.25, 0.16, 0.07, 0.08, 0.12])  # fmt: skip
+                     p=[0.15, 0.2, 0.26, 0.12, 0.07, 0.07, 0.13])  # fmt: skip
     groups = None
     if way == "free":
         hidden = columns = _causes(rng, rows, features)
@@ -296,7 +296,7 @@ def draw_function(rng: Rng, columns: Array) -> Array:
         x = np.tanh(x)
     relevance = (rng.random(count) ** rng.choice([0, 1, 2, 4]) + 1e-3).astype(np.float32)
     weighed = x * relevance * np.float32((count / (relevance**2).sum()) ** 0.5)
-    family = rng.integers(0, 10)
+    family = int(rng.choice(10, p=[0.14, 0.09, 0.09, 0.1, 0.1, 0.18, 0.07, 0.07, 0.07, 0.09]))
     if family == 0:
         out = weighed @ _normal(rng, count, 1)
     elif family in (1, 2):
@@ -309,18 +309,22 @@ def draw_function(rng: Rng, columns: Array) -> Array:
     elif family == 5:
         out = _additive(rng, x, relevance)
     elif family in (6, 7):
-        out = _waves(rng, weighed / np.float32(count**0.5), exp(rng.uniform(log(0.3), log(2.5))))
+        out = _waves(rng, weighed / np.float32(count**0.5), exp(rng.uniform(log(0.15), log(2.5))))
     elif family == 8:
         out = _products(rng, x, relevance)
     else:
         out = _nearest(rng, weighed)
+    if rng.random() < 0.3:  # each column also counts by itself
+        out = _standard(out) + _standard(weighed @ _normal(rng, count, 1)) * np.float32(rng.uniform(0.3, 2))
     return _standard(out)
 
 
 def _layer(rng: Rng, h: Array, width: int) -> Array:
     weights = _normal(rng, h.shape[1], width) * (rng.random((h.shape[1], width)) < rng.uniform(0.1, 1))
     weights /= np.sqrt((weights**2).sum(0) + 1e-6)
-    z = (h @ weights.astype(np.float32) + _normal(rng, 1, width) * np.float32(0.7)) * np.float32(rng.uniform(0.5, 3))
+    z = (h @ weights.astype(np.float32) + _normal(rng, 1, width) * np.float32(0.7)) * np.float32(
+        exp(rng.uniform(log(0.2), log(3)))
+    )
     kind = rng.integers(0, 9)
     if kind == 0:
         return np.maximum(z, 0)
@@ -354,8 +358,9 @@ def _trees(rng: Rng, x: Array, relevance: Array, trees: int, depth: int) -> Arra
 
 
 def _additive(rng: Rng, x: Array, relevance: Array) -> Array:
-    kind, shift = rng.integers(0, 6, x.shape[1]), rng.standard_normal(x.shape[1]).astype(np.float32)
-    parts = [x, np.sin(x * (1 + np.abs(shift))), (x > shift) * 2.0 - 1, (x - shift) ** 2 / 2, np.abs(x - shift)]
+    kind, shift = rng.integers(0, 9, x.shape[1]), rng.standard_normal(x.shape[1]).astype(np.float32)
+    parts = [x, x, np.tanh(2 * (x - shift)), np.maximum(x, shift), (x > shift) * 2.0 - 1]
+    parts += [np.sin(x * (1 + np.abs(shift))), (x - shift) ** 2 / 2, np.abs(x - shift)]
     if x.shape[1] <= 40:  # any value of a few
         level = np.clip(np.round(x * 3).astype(np.int64) + 12, 0, 24)
         parts.append(_normal(rng, 25, x.shape[1])[level, np.arange(x.shape[1])])
@@ -448,8 +453,8 @@ def _standard(x: NDArray[np.floating]) -> Array:
 
 def draw_shape(rng: Rng, cells: int) -> tuple[int, int, int, int]:
     """Draw how many tables, training rows, questions and features a batch has, with about `cells` tokens in all."""
-    features = exp(rng.uniform(log(1.5), log(64 if rng.random() < 0.95 else 160)))
-    training = exp(rng.uniform(log(96), log(2800 if rng.random() < 0.92 else 6000)))
+    features = exp(rng.uniform(log(1 if rng.random() < 0.15 else 4), log(64 if rng.random() < 0.95 else 160)))
+    training = exp(rng.uniform(log(96), log(3000 if rng.random() < 0.92 else 6000)))
     features, training = max(1, round(features)), max(1, round(training / 64)) * 64
     questions = 128 if training < 1024 else 256
     tokens = -(-features // 2) + 2

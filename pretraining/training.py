@@ -163,7 +163,8 @@ class Trainer:
 def train(trainer: Trainer, source: Batches, seconds: float, log: Path, falling: bool = False) -> None:
     """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `log` now and then.
 
-    Beside `log`, the average of the weights is kept every two minutes, to see what more training gives.
+    Every two minutes the checkpoint is written beside `log`, and the average of the weights is kept, to see what more
+    training gives.
     """
     start, before, history = time.monotonic(), trainer.seconds, []
     while (now := time.monotonic() - start) < seconds:
@@ -172,6 +173,7 @@ def train(trainer: Trainer, source: Batches, seconds: float, log: Path, falling:
         if last // 120 < trainer.seconds // 120 and not falling:
             average = {name: value.half() for name, value in trainer.average.items()}
             torch.save(average, log.with_name(f"after_{trainer.seconds:.0f}.pt"))
+            trainer.save(log.parent)
         if trainer.step % 50 == 0:
             first, second, third = torch.stack(history).mean(0).tolist()
             history.clear()
