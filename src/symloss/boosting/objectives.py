@@ -86,12 +86,6 @@ def lightgbm_objective(loss: LossLike = "sigmoid", risk: str = "auc", **paramete
     -------
     Objective
         Scores start at 0 and are raw: use ``predict(X, raw_score=True)``.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> sl.boosting.lightgbm_objective("sigmoid", risk="auc")
-    Objective(loss=Sigmoid(), risk='auc')
     """
     return Objective(get_loss(loss, **parameters), risk)
 
@@ -108,12 +102,6 @@ def xgboost_objective(loss: LossLike = "sigmoid", risk: str = "auc", **parameter
     -------
     Objective
         ``XGBClassifier`` starts at score 0. ``xgboost.train`` starts at 0.5 unless ``base_score=0`` is set.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> sl.boosting.xgboost_objective("barrier_hinge", risk="ber", b=10, r=1)
-    Objective(loss=BarrierHinge(b=10, r=1), risk='ber')
     """
     return Objective(get_loss(loss, **parameters), risk)
 

@@ -13,15 +13,5 @@ from symloss.datasets.loading import (
     where,
 )
 
-__all__ = [
-    "Dataset",
-    "DatasetInfo",
-    "fetch",
-    "info",
-    "list_datasets",
-    "load",
-    "load_cifar10_class",
-    "make_twonorm",
-    "make_waveform",
-    "where",
-]
+__all__ = ["Dataset", "DatasetInfo", "fetch", "info", "list_datasets", "load", "load_cifar10_class", "make_twonorm",
+           "make_waveform", "where"]  # fmt: skip

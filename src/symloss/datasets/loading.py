@@ -31,12 +31,6 @@ class Dataset:
         What it is, how it was prepared, its source and license.
     origin : str
         The folder that it was read from, or the generator that drew it.
-
-    Examples
-    --------
-    >>> from symloss.datasets import make_waveform
-    >>> make_waveform(300, random_state=0)
-    Dataset('waveform': 300 x 21 float32, 95 positive)
     """
 
     name: str

@@ -20,14 +20,6 @@ class Imputation(NamedTuple):
 
     Indicators are appended to the features. A feature gets one if a value was missing when the model was fitted, unless
     all were: such a feature becomes 0.
-
-    Examples
-    --------
-    >>> imputation = Imputation.fit(np.array([[0.0, 5.0], [2.0, np.nan], [4.0, 7.0]]), np.ones(3))
-    >>> imputation
-    Imputation(medians=array([2., 6.]), indicators=array([1]))
-    >>> imputation.transform(np.array([[np.nan, np.nan]]))
-    array([[2., 6., 1.]])
     """
 
     medians: Array
@@ -63,13 +55,7 @@ class Imputation(NamedTuple):
 
 
 def has_missing(X: Any) -> bool:
-    """Return whether a value of an array is missing; those of a sparse matrix never are.
-
-    Examples
-    --------
-    >>> has_missing(np.array([[0.0, np.nan]]))
-    True
-    """
+    """Return whether a value of an array is missing; those of a sparse matrix never are."""
     return not sparse.issparse(X) and any(bool(np.isnan(X[rows]).any()) for rows in blocks(*X.shape))
 
 

@@ -69,14 +69,6 @@ def weights_of_average(
 
     Candidates err on much the same points, so the difference of two scores has a far smaller standard error than each
     score: that of the differences between what points contribute. At temperature 0 the best candidate has all weight.
-
-    Examples
-    --------
-    >>> positive = np.arange(200) % 2 == 0
-    >>> guesses, truth = np.where(np.arange(200) % 4 < 2, 0.5, 0.0), np.full(200, 0.5)
-    >>> labels = positive, np.ones(200)
-    >>> weights_of_average(np.array([0.5, 1.0]), np.array([guesses, truth]), *labels, temperature=1.0)
-    array([0., 1.])
     """
     best = int(np.argmax(means))
     if temperature == 0:
@@ -97,14 +89,6 @@ def weights_by_least_squares(scores: Sequence[Array] | Array, positive: Labels, 
 
     Both classes count the same. With many points such weights are known well, and candidates that err on different
     points are averaged even if one of them is clearly better. All weights are 0 if no score helps.
-
-    Examples
-    --------
-    >>> positive = np.arange(400) % 2 == 0
-    >>> hits = np.where(np.arange(400) % 8 < 6, positive, ~positive)
-    >>> others = np.where(np.arange(400) % 16 < 8, positive, ~positive)
-    >>> weights_by_least_squares(np.array([hits, others, ~hits]), positive, np.ones(400)).round(2)
-    array([1., 0., 0.])
     """
     points = np.array(scores, np.float64).T
     balanced = np.sqrt(weight * np.where(positive, 1 / weight[positive].sum(), 1 / weight[~positive].sum()))

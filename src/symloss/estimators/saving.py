@@ -153,13 +153,7 @@ def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()
 
 
 def damaged(path: str | Path, reason: object) -> DamagedFileError:
-    """Return the error that names a file and says in one line what is wrong with it.
-
-    Examples
-    --------
-    >>> damaged("model.safetensors", "no columns")
-    DamagedFileError('model.safetensors is damaged: no columns')
-    """
+    """Return the error that names a file and says in one line what is wrong with it."""
     text = f"no {reason}" if isinstance(reason, KeyError) else str(reason) or type(reason).__name__
     return DamagedFileError(f"{path} is damaged: {' '.join(text.split())[:500]}")
 

@@ -63,11 +63,6 @@ class Member(NamedTuple):
     """A fitted candidate, its weight in the average, and the mean and standard deviation of its out-of-fold scores.
 
     ``estimator`` is fitted to all points. If ``on_folds`` holds the fits to folds, the scores of all fits are averaged.
-
-    Examples
-    --------
-    >>> Member("linear", BERClassifier(), 0.5, mean=0.0, scale=1.0).name
-    'linear'
     """
 
     name: str

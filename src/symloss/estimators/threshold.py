@@ -38,11 +38,6 @@ def fit_curve(scores: Array, positive: NDArray[np.bool_], weight: Array) -> tupl
     among those that the labels cannot tell apart from the best ones below and above: whose balanced accuracy is at most
     two standard errors of the difference smaller. Of these, the nearest to where the curve crosses 1/2 is taken. There,
     the probability of the positive label is its share.
-
-    Examples
-    --------
-    >>> fit_curve(np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, False, True, True]), np.ones(4))[0]
-    2.5
     """
     of_pos, of_neg = weight[positive].sum(), weight[~positive].sum()
     share = weight / np.where(positive, of_pos, of_neg)
@@ -77,11 +72,6 @@ def clean_probabilities(observed: Array, share: float, pi: float, pi_prime: floa
     With the ratio r of the densities of points labeled positive and negative, the ratio of the clean densities is
     ((1 - pi') r - (1 - pi)) / (pi - pi' r). It is at least 0 if r is at least (1 - pi) / (1 - pi'), and finite if r is
     below pi / pi'; an r beyond these bounds is taken as the nearest bound.
-
-    Examples
-    --------
-    >>> clean_probabilities(np.array([0.5, 0.8, 0.95]), share=0.5, pi=0.8, pi_prime=0.2).round(3)
-    array([0.5, 1. , 1. ])
     """
     labeled_positive, labeled_negative = observed / share, (1 - observed) / (1 - share)
     positive = np.maximum((1 - pi_prime) * labeled_positive - (1 - pi) * labeled_negative, 0.0)

@@ -15,22 +15,7 @@ from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scores import AUC, auc, balanced_accuracy
 from symloss.metrics.sensitivity import clean_auc_bounds
 
-__all__ = [
-    "AUC",
-    "CleanROC",
-    "CleanRates",
-    "Estimate",
-    "auc",
-    "balanced_accuracy",
-    "clean_auc",
-    "clean_auc_bounds",
-    "clean_auc_score",
-    "clean_balanced_accuracy",
-    "clean_balanced_accuracy_score",
-    "clean_rates",
-    "clean_roc",
-    "clean_roc_band",
-    "estimate_clean_auc",
-    "estimate_clean_balanced_accuracy",
-    "estimate_clean_partial_auc",
-]
+__all__ = ["AUC", "CleanROC", "CleanRates", "Estimate", "auc", "balanced_accuracy", "clean_auc", "clean_auc_bounds",
+           "clean_auc_score", "clean_balanced_accuracy", "clean_balanced_accuracy_score", "clean_rates", "clean_roc",
+           "clean_roc_band", "estimate_clean_auc", "estimate_clean_balanced_accuracy",
+           "estimate_clean_partial_auc"]  # fmt: skip

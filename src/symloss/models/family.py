@@ -53,12 +53,6 @@ class PenalizedRisk(NamedTuple):
         The loss that replaces the zero-one loss in the risk.
     alpha : float
         The L2 penalty.
-
-    Examples
-    --------
-    >>> from symloss.losses import Hinge
-    >>> PenalizedRisk("auc", Hinge(), 0.1).alpha
-    0.1
     """
 
     risk: str
@@ -95,12 +89,6 @@ class Family:
     is_stable : bool
         Whether fits to most of the points give nearly the scores of the fit to all. The CV forms average the fits to
         the folds of other families.
-
-    Examples
-    --------
-    >>> from symloss.models.families import FAMILIES
-    >>> [name for name, family in FAMILIES.items() if family.takes_sparse]
-    ['linear', 'trees']
     """
 
     fit: Callable[..., Scorer]
@@ -115,14 +103,7 @@ class Family:
 
 
 class Standardization(NamedTuple):
-    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1.
-
-    Examples
-    --------
-    >>> standardization = Standardization.fit(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
-    >>> standardization.transform(np.array([[4.0, 6.0]]))
-    array([[3., 1.]])
-    """
+    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1."""
 
     mean: Array
     scale: Array
@@ -147,13 +128,7 @@ class Standardization(NamedTuple):
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small.
-
-    Examples
-    --------
-    >>> list(blocks(5, 2**19))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small."""
     size = max(_BLOCK // max(width, 1), 1)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
@@ -164,36 +139,17 @@ def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
 
     Each is multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums
     exact.
-
-    Examples
-    --------
-    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 1.0]))
-    array([2., 1., 1.])
     """
     return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
 
 
 def check_above_zero(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is above 0.
-
-    Examples
-    --------
-    >>> check_above_zero("alpha", 0.0)
-    Traceback (most recent call last):
-    ValueError: alpha must be above 0, got 0.0
-    """
+    """Raise ValueError unless a parameter is above 0."""
     if not value > 0:
         raise ValueError(f"{name} must be above 0, got {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is a whole number of at least 1.
-
-    Examples
-    --------
-    >>> check_count("epochs", 0.5)
-    Traceback (most recent call last):
-    ValueError: epochs must be a whole number of at least 1, got 0.5
-    """
+    """Raise ValueError unless a parameter is a whole number of at least 1."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")

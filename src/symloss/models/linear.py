@@ -25,13 +25,7 @@ _WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of rounded corners, in distances of
 
 
 class LinearScores(NamedTuple):
-    """Scores X @ coef + intercept.
-
-    Examples
-    --------
-    >>> LinearScores(np.array([2.0]), 1.0).scores(np.array([[0.5]]))
-    array([2.])
-    """
+    """Scores X @ coef + intercept."""
 
     coef: Array
     intercept: float
@@ -60,14 +54,6 @@ def fit_linear(
         The risk, and the penalty on the weights of the standardized features.
     start : LinearScores, optional
         The scores from which L-BFGS starts.
-
-    Examples
-    --------
-    >>> from symloss.losses import Logistic
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), PenalizedRisk("auc", Logistic(), 0.1))
-    >>> bool(model.coef[0] > 0)
-    True
     """
     standardization = Standardization.fit(X, weight)
     mean, scale = standardization
@@ -108,13 +94,6 @@ def minimize_risk(
     -----
     ConvergenceWarning
         If 1,000 iterations do not suffice.
-
-    Examples
-    --------
-    >>> from symloss.losses import Unhinged
-    >>> objective = PenalizedRisk("ber", Unhinged(), 0.5)
-    >>> minimize_risk(np.array([[-1.0], [1.0]]), np.array([False, True]), np.ones(2), objective)[0]
-    array([2.])
     """
     *rounder, last = roundings(objective.loss)
     for loss in rounder:
@@ -174,12 +153,6 @@ class Rounded(Loss):
 
     It is symmetric if the loss is symmetric, and convex if the loss is convex. A corner max(0, c - z) becomes
     (max(0, c + w - z)^2 - max(0, c - w - z)^2) / 4w, where w is the width.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> Rounded(sl.Hinge(), 0.5)(torch.tensor([0.0, 1.0, 2.0]))
-    tensor([1.0000, 0.1250, 0.0000])
     """
 
     loss: Loss
@@ -209,14 +182,6 @@ def roundings(loss: Loss) -> list[Loss]:
     """Return the losses to minimize one after another, each from the minimizer of the one before.
 
     A loss without corners is returned alone.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> roundings(sl.Logistic())
-    [Logistic()]
-    >>> [loss.width for loss in roundings(sl.Hinge())]
-    [1.0, 0.1, 0.01, 0.001, 0.0001]
     """
     if not isinstance(loss.structure, Piecewise) or all(kink.power != 1 for kink in loss.structure.kinks):
         return [loss]

@@ -34,13 +34,7 @@ _BLOCK = 1024  # how many points are scored together
 
 
 class Ensemble(nn.Module):
-    """Several networks as one module, whose scores have shape (k, n): one row per network, one column per point.
-
-    Examples
-    --------
-    >>> Ensemble([nn.Linear(2, 1), nn.Linear(2, 1)])(torch.zeros(5, 2)).shape
-    torch.Size([2, 5])
-    """
+    """Several networks as one module, whose scores have shape (k, n): one row per network, one column per point."""
 
     def __init__(self, networks: list[nn.Module]) -> None:
         super().__init__()
@@ -58,14 +52,7 @@ def _one_score_per_point(scores: Tensor, n: int) -> Tensor:
 
 
 class NetworkScores(NamedTuple):
-    """The mean score of networks on standardized features.
-
-    Examples
-    --------
-    >>> stack = PerceptronStack([lecun_normal(2, 8, np.random.default_rng(seed)) for seed in range(3)])
-    >>> NetworkScores(stack, Standardization(np.zeros(2), np.ones(2))).scores(np.zeros((1, 2)))
-    array([0.])
-    """
+    """The mean score of networks on standardized features."""
 
     networks: nn.Module
     standard: Standardization
@@ -96,13 +83,6 @@ def build_networks(model: Any, n_features: int, hidden_units: int, n_seeds: int,
         How many perceptrons, or networks of a callable; a module gives one network.
     seed : int
         The seed of the initial weights.
-
-    Examples
-    --------
-    >>> len(build_networks("mlp", 4, hidden_units=10, n_seeds=3, seed=0))
-    3
-    >>> len(build_networks(lambda d: nn.Linear(d, 1), 4, hidden_units=10, n_seeds=2, seed=0).networks)
-    2
     """
     if isinstance(model, str):
         generators = [np.random.default_rng([seed, k]) for k in range(n_seeds)]
@@ -153,16 +133,6 @@ def fit_networks(
         clean AUC (corollary 2).
     device : str
         The torch device to train on.
-
-    Examples
-    --------
-    >>> from symloss.losses import Unhinged
-    >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> data, objective = TrainingData(X, X[:, 0] > 0, np.ones(40)), PenalizedRisk("auc", Unhinged(), 0.01)
-    >>> settings = {"hidden_units": 20, "n_seeds": 2, "epochs": 20, "batch_size": 20, "learning_rate": 1e-3}
-    >>> low, high = fit_networks(data, objective, 0, model="mlp", **settings).scores(X[[0, -1]])
-    >>> bool(low < high)
-    True
     """
     with one_thread():
         if start is None:
@@ -214,14 +184,7 @@ def fit_networks(
 
 
 def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it.
-
-    Examples
-    --------
-    >>> train, validation = hold_out(np.array([True, False] * 10), 0.1, seed=0)
-    >>> len(train), len(validation)
-    (18, 2)
-    """
+    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it."""
     generator = np.random.default_rng(seed)
     held_out = []
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):

@@ -25,12 +25,6 @@ class Perceptron(nn.Module):
         The number of hidden units.
     random_state : int or numpy Generator, optional
         Seed of the initial weights.
-
-    Examples
-    --------
-    >>> model = Perceptron(20, random_state=0)
-    >>> model(torch.zeros(3, 20))
-    tensor([0., 0., 0.], grad_fn=<SqueezeBackward1>)
     """
 
     def __init__(self, n_features: int, hidden_units: int = 500, random_state: RandomState = None) -> None:
@@ -57,11 +51,6 @@ class Layers(NamedTuple):
         The second layer's weights.
     bias : Tensor of shape (..., 1)
         The second layer's bias.
-
-    Examples
-    --------
-    >>> lecun_normal(2, 3, np.random.default_rng(0)).hidden.shape
-    torch.Size([3, 3])
     """
 
     hidden: Tensor
@@ -79,14 +68,7 @@ class Layers(NamedTuple):
 
 
 def lecun_normal(n_features: int, hidden_units: int, generator: np.random.Generator) -> Layers:
-    """Draw a perceptron's initial parameters: normal weights of variance 1 / (number of inputs), zero biases.
-
-    Examples
-    --------
-    >>> layers = lecun_normal(400, 500, np.random.default_rng(0))
-    >>> round(20 * float(layers.hidden[:-1].std()), 2), float(layers.hidden[-1].abs().max())
-    (1.0, 0.0)
-    """
+    """Draw a perceptron's initial parameters: normal weights of variance 1 / (number of inputs), zero biases."""
     hidden = torch.zeros(n_features + 1, hidden_units)
     for weights, inputs in ((hidden[:-1], n_features), (output := torch.empty(1, hidden_units), hidden_units)):
         drawn = generator.standard_normal(weights.shape, dtype=np.float32) / np.float32(np.sqrt(inputs))
@@ -101,15 +83,6 @@ class PerceptronStack(nn.Module):
     ----------
     models : sequence of Layers
         The parameters of each perceptron, copied.
-
-    Examples
-    --------
-    >>> stack = PerceptronStack([lecun_normal(20, 500, np.random.default_rng(seed)) for seed in range(3)])
-    >>> X = torch.randn(8, 20)
-    >>> stack(X).shape
-    torch.Size([3, 8])
-    >>> bool(torch.allclose(stack(X)[1], stack.perceptron(1)(X), atol=1e-6))
-    True
     """
 
     def __init__(self, models: Sequence[Layers]) -> None:

@@ -27,14 +27,7 @@ _JITTER = 1e-10  # added to the diagonal of the kernel, so that rounding leaves 
 
 
 class GaussianProcessScores(NamedTuple):
-    """Scores sum_k dual_k exp(-|x - landmark_k| / length) of standardized points.
-
-    Examples
-    --------
-    >>> model = GaussianProcessScores(Standardization(np.zeros(1), np.ones(1)), 1.0, np.zeros((1, 1)), np.array([2.0]))
-    >>> model.scores(np.array([[0.0]]))
-    array([2.])
-    """
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length) of standardized points."""
 
     standard: Standardization
     length: float
@@ -128,14 +121,6 @@ def fit_gaussian_process(
         The seed of drawing landmarks.
     start : GaussianProcessScores, optional
         A model whose landmarks and length are kept; only the noise is found anew.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 100)[:, None]
-    >>> model, left_out = fit_gaussian_process(X, X[:, 0] > 0.5, np.ones(100), n_landmarks=20, seed=0)
-    >>> low, high = model.scores(np.array([[0.1], [0.9]]))
-    >>> bool(low < -0.5 and high > 0.5 and abs(left_out()[10] - low) < 0.1)
-    True
     """
     generator = np.random.default_rng(seed)
     if start is None:

@@ -21,13 +21,7 @@ _MOST_FEATURES = 2**24  # in a file
 
 
 class ForestScores(NamedTuple):
-    """The scores of a fitted scikit-learn forest, between -1 and 1.
-
-    Examples
-    --------
-    >>> ForestScores(ExtraTreesRegressor(random_state=0).fit([[0.0], [1.0]], [-1, 1])).scores([[1.0]])
-    array([1.])
-    """
+    """The scores of a fitted scikit-learn forest, between -1 and 1."""
 
     forest: Any
 
@@ -74,14 +68,6 @@ def fit_forest(
         (a random forest, whose trees are grown on bootstrap samples).
     start : ForestScores, optional
         A forest, of which a copy gets the trees that it lacks.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 100)[:, None]
-    >>> model = fit_forest(X, X[:, 0] > 0.5, np.ones(100), n_estimators=50, min_samples_leaf=10, seed=0, n_jobs=None)
-    >>> low, high = model.scores(X[[0, -1]])
-    >>> bool(low < -0.5 and high > 0.5)
-    True
     """
     if start is not None and type(start.forest) is not FORESTS[splits]:
         raise ValueError(f"a warm start needs the splits of the last fit, got splits={splits!r}")
@@ -141,13 +127,6 @@ def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the parameters and the arrays of a fitted forest or boosting; None if arrays cannot hold it.
 
     The nodes of all trees stand one after another, one array for each field of scikit-learn's nodes.
-
-    Examples
-    --------
-    >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> parameters, arrays = trees_of_model(forest)
-    >>> arrays["sizes"].tolist(), arrays["nodes"]["left_child"].tolist()
-    ([3, 3], [1, -1, -1, 1, -1, -1])
     """
     arrays: dict[str, Any] = {}
     if type(model) in (ExtraTreesRegressor, RandomForestRegressor) and hasattr(model, "estimators_"):
@@ -169,14 +148,7 @@ def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
 
 
 def model_of_trees(kind: Any, parameters: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    """Return the model of ``trees_of_model``; raise ValueError if a tree points outside itself.
-
-    Examples
-    --------
-    >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> model_of_trees(ExtraTreesRegressor, *trees_of_model(forest)).predict([[1.0]])
-    array([1.])
-    """
+    """Return the model of ``trees_of_model``; raise ValueError if a tree points outside itself."""
     n_features, sizes = arrays["n_features"], arrays["sizes"]
     if not 1 <= n_features <= _MOST_FEATURES or not len(sizes) or (sizes < 1).any():
         raise ValueError(f"expected trees of 1 to {_MOST_FEATURES} features, of at least one node each")

@@ -25,24 +25,7 @@ from symloss.theory.decomposition import (
 )
 from symloss.theory.report import Report, Verdict
 
-__all__ = [
-    "CounterexampleLoss",
-    "Decomposition",
-    "Infimum",
-    "PairRow",
-    "Proposition10",
-    "Report",
-    "ThreePoints",
-    "Verdict",
-    "analyze",
-    "auc_corollary",
-    "auc_decomposition",
-    "ber_corollary",
-    "ber_decomposition",
-    "conditional_infima",
-    "conditional_risk",
-    "minimizer",
-    "proposition_10",
-    "psi_transform",
-    "three_points",
-]
+__all__ = ["CounterexampleLoss", "Decomposition", "Infimum", "PairRow", "Proposition10", "Report", "ThreePoints",
+           "Verdict", "analyze", "auc_corollary", "auc_decomposition", "ber_corollary", "ber_decomposition",
+           "conditional_infima", "conditional_risk", "minimizer", "proposition_10", "psi_transform",
+           "three_points"]  # fmt: skip

@@ -14,13 +14,7 @@ Answer = Literal["yes", "no", "cannot tell"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """An answer, the reason for it, and a witness where the answer is no; as a bool, it is True for yes.
-
-    Examples
-    --------
-    >>> bool(Verdict("yes", "theorem 5")), bool(Verdict("cannot tell", "NaN at 3"))
-    (True, False)
-    """
+    """An answer, the reason for it, and a witness where the answer is no; as a bool, it is True for yes."""
 
     answer: Answer
     reason: str
@@ -92,25 +86,11 @@ class Report:
         return {name: value for name, value in vars(self).items() if isinstance(value, Verdict)}
 
     def minimizer(self, eta: float) -> float:
-        """Return f*(eta), found numerically; infinite if unbounded.
-
-        Examples
-        --------
-        >>> import symloss as sl
-        >>> sl.theory.analyze("hinge").minimizer(0.7)
-        1.0
-        """
+        """Return f*(eta), found numerically; infinite if unbounded."""
         return minimizer(self.loss, eta)
 
     def psi(self, theta: Any) -> Array:
-        """Return the psi-transform at ``theta`` in [0, 1], found numerically.
-
-        Examples
-        --------
-        >>> import symloss as sl
-        >>> sl.theory.analyze("hinge").psi([0.25])
-        array([0.25])
-        """
+        """Return the psi-transform at ``theta`` in [0, 1], found numerically."""
         return psi_transform(self.loss, theta)
 
     @property
@@ -123,14 +103,7 @@ class Report:
         return ", ".join(f"f*({eta:g}) = {self.minimizer(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON; infinite numbers become the string "infinity".
-
-        Examples
-        --------
-        >>> import symloss as sl
-        >>> sl.theory.analyze("unhinged").to_dict()["excess_risk_constant"]
-        'infinity'
-        """
+        """Return the report as plain data for JSON; infinite numbers become the string "infinity"."""
 
         def plain(number: float | None) -> Any:
             return number if number is None or math.isfinite(number) else "infinity" if number > 0 else "-infinity"
