@@ -37,29 +37,15 @@ class LinearScores(NamedTuple):
 
 
 @one_thread()
-def fit_linear(
-    X: Any, positive: NDArray[np.bool_], weight: Array, objective: PenalizedRisk, start: LinearScores | None = None
-) -> LinearScores:
+def fit_linear(data: TrainingData, objective: PenalizedRisk, _: int = 0) -> LinearScores:
     """Minimize a risk over linear scores of the standardized features, to the optimum if the loss is convex.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Features.
-    positive : array of n bool
-        Whether each label is the positive one.
-    weight : array of n weights
-        Weight k counts as k repetitions, in the means and deviations of the features too.
-    objective : PenalizedRisk
-        The risk, and the penalty on the weights of the standardized features.
-    start : LinearScores, optional
-        The scores from which L-BFGS starts.
+    The penalty is on the weights of the standardized features; weight k counts as k repetitions there, too.
     """
-    standardization = Standardization.fit(X, weight)
-    mean, scale = standardization
+    X, positive, weight = data
+    mean, scale = standardization = Standardization.fit(X, weight)
     features = standardization.transform(X) if isinstance(X, np.ndarray) else _standardized(X, mean, scale)
-    first = None if start is None else (start.coef * scale, float(start.intercept + mean @ start.coef))
-    weights, bias = minimize_risk(features, positive, weight, objective, first)
+    weights, bias = minimize_risk(features, positive, weight, objective)
     coef = weights / scale
     return LinearScores(coef, bias - float(mean @ coef))
 
@@ -79,11 +65,7 @@ def _standardized(X: Any, mean: Array, scale: Array) -> LinearOperator:
 
 
 def minimize_risk(
-    features: Any,
-    positive: NDArray[np.bool_],
-    weight: Array,
-    objective: PenalizedRisk,
-    start: tuple[Array, float] | None = None,
+    features: Any, positive: NDArray[np.bool_], weight: Array, objective: PenalizedRisk
 ) -> tuple[Array, float]:
     """Return the weights of the features and the intercept that minimize a risk, by L-BFGS.
 
@@ -96,6 +78,7 @@ def minimize_risk(
         If 1,000 iterations do not suffice.
     """
     *rounder, last = roundings(objective.loss)
+    start = None
     for loss in rounder:
         start = _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=loss), start, tolerance=1e-6)
     return _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=last), start, tolerance=1e-15)
@@ -194,16 +177,12 @@ def check_alpha(objective: PenalizedRisk) -> None:
     check_above_zero("alpha", objective.alpha)
 
 
-def _fit(data: TrainingData, objective: PenalizedRisk, _: int, start: LinearScores | None) -> LinearScores:
-    return fit_linear(*data, objective, start)
-
-
 def _to_module(scorer: LinearScores, threshold: float) -> nn.Module:
     return LinearModule(scorer.coef, scorer.intercept - threshold)
 
 
 LINEAR = Family(
-    fit=_fit,
+    fit=fit_linear,
     scorer=LinearScores,
     parameters={},
     check_objective=check_alpha,

@@ -23,7 +23,7 @@ from symloss.theory.decomposition import (
     ber_corollary,
     ber_decomposition,
 )
-from symloss.theory.report import Report, Verdict
+from symloss.theory.shape import Report, Verdict
 
 __all__ = ["CounterexampleLoss", "Decomposition", "Infimum", "PairRow", "Proposition10", "Report", "ThreePoints",
            "Verdict", "analyze", "auc_corollary", "auc_decomposition", "ber_corollary", "ber_decomposition",
