@@ -21,6 +21,7 @@ PLACE = 32  # length of the random vectors that tell columns apart
 RATES = (1, 2, 4, 8, 16)  # of the waves over ranks that tell near values apart
 VALUES = 3 + 2 * len(RATES)  # numbers that stand for a value
 ROW_TOKENS = 2
+BLOCK = 512  # rows that attend at a time on a CPU
 LEVELS = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 
 
@@ -76,7 +77,27 @@ class Norm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Scale each token."""
-        return functional.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), 1e-6)
+        weight = self.weight.to(x.dtype)
+        if x.is_cuda or torch.is_grad_enabled():
+            return functional.rms_norm(x, self.weight.shape, weight, 1e-6)
+        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True) * self.weight.numel() ** -0.5
+        return x * (weight / (length + 1e-3))  # a third of the time on a CPU
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention; in use on a CPU, where PyTorch's own is slow for few keys and in half precision, by hand."""
+    short = key.shape[2] <= 32
+    if query.is_cuda or torch.is_grad_enabled() or (query.dtype == torch.float32 and not short):
+        return functional.scaled_dot_product_attention(query, key, value)
+    turned, parts = key.transpose(2, 3), []
+    for part in (query * query.shape[3] ** -0.5).split(BLOCK, 2):  # so that the weights stay in the cache
+        scores = part @ turned
+        if short:
+            weights = (scores - scores.amax(3, keepdim=True)).exp_()
+            parts.append(weights @ value / weights.sum(3, keepdim=True))
+        else:
+            parts.append(scores.softmax(3) @ value)
+    return torch.cat(parts, 2)
 
 
 class Attention(nn.Module):
@@ -107,7 +128,7 @@ class Attention(nn.Module):
         query = self.split(self.query(x))
         if heat is not None:
             query = query * heat[:, None, None].to(query.dtype)
-        return self.out(functional.scaled_dot_product_attention(query, *keys).transpose(1, 2).flatten(2))
+        return self.out(attend(query, *keys).transpose(1, 2).flatten(2))
 
 
 class Perceptron(nn.Module):

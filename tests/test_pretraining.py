@@ -50,8 +50,8 @@ def test_new_rows_only_read_and_training_rows_have_no_order(network):
     columns, clean, _ = drawn(2, 96, 32, 5)
     columns[0, 3, 2] = torch.nan
     labels, place = clean[:, :96].float() * 2 - 1, torch.randn(2, 3, PLACE)
+    new, old, noise = network(columns, labels, place)  # attends by PyTorch's own function, as in training
     with torch.no_grad():
-        new, old, noise = network(columns, labels, place)
         order = torch.randperm(96)
         memory, given, quantiles = network.read(columns[:, order], labels[:, order], place)
         torch.testing.assert_close(network.answer(columns[:, 96:], memory), new, atol=1e-4, rtol=1e-4)
