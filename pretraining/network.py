@@ -80,8 +80,8 @@ class Norm(nn.Module):
         weight = self.weight.to(x.dtype)
         if x.is_cuda or torch.is_grad_enabled():
             return functional.rms_norm(x, self.weight.shape, weight, 1e-6)
-        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True) * self.weight.numel() ** -0.5
-        return x * (weight / (length + 1e-3))  # a third of the time on a CPU
+        square = torch.linalg.vector_norm(x, dim=-1, keepdim=True) ** 2 / self.weight.numel()
+        return x * (weight * (square + 1e-6).rsqrt().to(x.dtype))  # a third of the time on a CPU
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
