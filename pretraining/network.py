@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pretraining.short_attention import LONGEST, short_attention, triton
+from pretraining import short_attention
 
 PLACE = 32  # length of the random vectors that tell columns apart
 RATES = (1, 2, 4, 8, 16)  # of the waves over ranks that tell near values apart
@@ -119,8 +119,8 @@ class Attention(nn.Module):
 
     def within(self, x: Tensor) -> Tensor:
         """Attend from each of the few tokens of a sequence to all of them."""
-        if x.is_cuda and triton is not None and x.shape[1] <= LONGEST:
-            return self.out(short_attention(self.query(x), self.key(x), self.value(x), self.heads))
+        if x.is_cuda and short_attention.triton is not None and x.shape[1] <= short_attention.LONGEST:
+            return self.out(short_attention.short_attention(self.query(x), self.key(x), self.value(x), self.heads))
         return self(x, self.keys(x))
 
     def forward(self, x: Tensor, keys: tuple[Tensor, Tensor], heat: Tensor | None = None) -> Tensor:
