@@ -40,6 +40,7 @@ KEPT = 16  # parts that new rows are scored against
 MOST_ROWS = 100_000  # that rows of larger weight are repeated to
 COLUMNS = 64  # in a view: the network has seen few tables with more
 DENSE = 10**8  # entries that a sparse matrix may become
+TILE = 64  # rows that are multiplied at once: with whole ones, a row has the same score alone and among others
 BLOCK = {"cpu": 1024, "cuda": 16384}  # new rows that are scored at a time
 
 
@@ -157,13 +158,18 @@ class InContextClassifier(BinaryClassifier):
         """Return the log odds of new rows, averaged over views."""
         network, device = self._weights().network, self._device()
 
+        most = BLOCK.get(device, BLOCK["cpu"])
+        padded = np.pad(values, ((0, -len(values) % TILE), (0, 0)), mode="edge")
+
         def answer(view: View, memory: Memory) -> Array:
-            parts = [np.empty(0)]
             with _running(device):
-                for start in range(0, len(values), BLOCK.get(device, BLOCK["cpu"])):
-                    block = values[start : start + BLOCK.get(device, BLOCK["cpu"]), view.columns]
-                    parts.append(network.answer(_tensor(block, device), memory)[0].double().cpu().numpy())
-            return view.sign * np.concatenate(parts)
+                parts = [
+                    network.answer(_tensor(padded[start : start + most, view.columns], device), memory)[0]
+                    .double()
+                    .cpu()
+                    for start in range(0, len(padded), most)
+                ]
+            return view.sign * torch.cat(parts)[: len(values)].numpy()
 
         pairs = zip(self._views, self._memories, strict=False)
         answers = Parallel(self.n_jobs, require="sharedmem")(delayed(answer)(*pair) for pair in pairs)

@@ -85,15 +85,15 @@ class Norm(nn.Module):
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention; in use on a CPU, where PyTorch's own is slow for few keys and in half precision, by hand."""
+    """Attention; on a CPU, where PyTorch's own is slow for few keys and in half precision, by hand."""
     short = key.shape[2] <= 32
-    if query.is_cuda or torch.is_grad_enabled() or (query.dtype == torch.float32 and not short):
+    if query.is_cuda or not (short or query.dtype == torch.bfloat16):
         return functional.scaled_dot_product_attention(query, key, value)
     turned, parts = key.transpose(2, 3), []
     for part in (query * query.shape[3] ** -0.5).split(BLOCK, 2):  # so that the weights stay in the cache
         scores = part @ turned
         if short:
-            weights = (scores - scores.amax(3, keepdim=True)).exp_()
+            weights = (scores - scores.detach().amax(3, keepdim=True)).exp()
             parts.append(weights @ value / weights.sum(3, keepdim=True))
         else:
             parts.append(scores.softmax(3) @ value)
