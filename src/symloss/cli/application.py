@@ -76,14 +76,15 @@ app = typer.Typer(
     cls=_OneLineErrors,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
 )
 
 
 @app.callback(invoke_without_command=True)
 def main(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", metavar="")] = False,
 ) -> None:
     """Print the version, or the help if no command is given."""
     if version:
