@@ -321,9 +321,9 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
             else method.removesuffix(" leaf 1").replace(" leaf ", ", leaves of ")
         )
         size, weight = (11, "bold") if name == "symloss" else (9, None) if of_note else (8, None)
+        arrow = {"arrowstyle": "-", "color": color, "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
         axes.annotate(name, (len(noises) - 1, mean[method].iloc[-1]), (len(noises) - 0.9, height), size=size,
-                      color=color if of_note else "0.4", va="center", weight=weight,
-                      arrowprops={"arrowstyle": "-", "color": color, "lw": 0.5, "shrinkA": 0, "shrinkB": 2})  # fmt: skip
+                      color=color if of_note else "0.4", va="center", weight=weight, arrowprops=arrow)  # fmt: skip
     axes.set_xticks(range(len(noises)), ["clean labels", "25% wrong", "40% wrong"][: len(noises)])
     axes.set(xlim=(-0.12, len(noises) + 0.35), ylabel="AUC on true labels, %")
     axes.spines["bottom"].set_bounds(-0.12, len(noises) - 1)
