@@ -117,7 +117,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare results with the paper's, score by score, and say how well they agree.
 
-    Example: `symloss compare results/uci-matched --csv cells.csv --figures figures`
+    Example: `symloss compare results/uci-matched --csv scores.csv --figures figures`
     """
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper

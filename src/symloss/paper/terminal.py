@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LEGEND = """\
-cells: our scores that the paper has too.
+scores: ours that the paper has, too.
 rms: root mean square of our means minus the paper's means, in points.
-|z| < 1, 2, 3: shares of the cells; about 68, 95 and 99.7% by chance alone.
-boldface: cells that agree: in boldface in both tables, or in neither.
+|z| < 1, 2, 3: shares of the scores; about 68, 95 and 99.7% by chance alone.
+boldface: scores that agree: in boldface in both tables, or in neither.
 best loss: rows whose best loss in our runs is in boldface in the paper.
 The last two columns count only rows with all seven losses of the paper."""
 
