@@ -8,7 +8,22 @@ from symloss.corruption.flips import border_rates, flip_by_instance, flip_labels
 from symloss.corruption.rates import Contamination, FlipRates, to_contamination, to_flip_rates
 from symloss.corruption.two_sets import from_comparisons, from_keywords, from_similar_pairs, from_two_sets
 
-__all__ = ["Annotations", "Contamination", "FlipRates", "border_rates", "contaminate", "contaminated_split",
-           "flip_by_instance", "flip_labels", "from_annotators", "from_comparisons", "from_keywords",
-           "from_similar_pairs", "from_two_sets", "positive_unlabeled", "to_contamination", "to_flip_rates",
-           "unlabeled_unlabeled"]  # fmt: skip
+__all__ = [
+    "Annotations",
+    "Contamination",
+    "FlipRates",
+    "border_rates",
+    "contaminate",
+    "contaminated_split",
+    "flip_by_instance",
+    "flip_labels",
+    "from_annotators",
+    "from_comparisons",
+    "from_keywords",
+    "from_similar_pairs",
+    "from_two_sets",
+    "positive_unlabeled",
+    "to_contamination",
+    "to_flip_rates",
+    "unlabeled_unlabeled",
+]
