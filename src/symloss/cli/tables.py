@@ -1,4 +1,4 @@
-"""The commands about tables: ``fit``, ``predict``, ``audit`` and ``page``."""
+"""The commands about tables: ``fit``, ``predict``, ``audit``, ``review`` and ``page``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from symloss.cli import options as of
 from symloss.cli.application import fit_progress, new_console, plain_table, warn
 from symloss.extras import require
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # labels that an audit prints
 
 
-@of.with_options(of.Fitting, of.WrongShares, of.Reading)
+@of.with_options(of.Fitting, of.Writing, of.WrongShares, of.Reading)
 def fit(
     data: of.Data,
     label: of.Label,
@@ -100,7 +102,7 @@ def predict(
         print(note, file=sys.stderr)
 
 
-@of.with_options(of.Fitting, of.WrongShares, of.Reading)
+@of.with_options(of.Fitting, of.Writing, of.WrongShares, of.Reading)
 def audit(
     data: of.Data,
     label: of.Label,
@@ -131,11 +133,56 @@ def audit(
     print(f"{found['suspicious']} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
     table = plain_table(*own.values(), *ids)
-    for line in label_table(made.model, made.frame, ids).head(_SHOWN).to_dict(orient="records"):
+    listed = label_table(made.model, made.frame, ids)
+    for line in listed[listed["why"] == "worst"].head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
         table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
     new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
+
+
+@of.with_options(of.Writing, of.Reading)
+def review(
+    data: of.Data,
+    checked: Annotated[Path, typer.Argument(help="labels.csv of that model, or some of its rows.", metavar="CHECKED")],
+    model: Annotated[Path, of.option("The folder that symloss fit wrote.", "MODEL")],
+    out: Annotated[Path, of.option("The folder to write the new model into.", "FOLDER")],
+    **options: Any,
+) -> None:
+    """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
+
+    CHECKED is labels.csv with the true labels of some rows in the column checked_label, from the top down: 50 to 100
+    are enough to begin with. The new folder has what symloss fit writes, and corrected.csv, the table with corrected
+    labels.
+
+    Example: [bold]symloss review data.csv model/labels.csv --model model --out reviewed[/bold]
+    """
+    from symloss.tabular import load
+    from symloss.tabular import review as review_table
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import Documents, check_data_apart, check_folder
+    from symloss.tabular.evaluation import evaluate
+    from symloss.tabular.labels import noise_in_words, review_in_words
+    from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
+    from symloss.tabular.page import About
+    from symloss.tabular.writing import whole_table
+
+    for path in (data, checked, model / MODEL):
+        check_data_apart(path, out)
+    check_folder(out, [MODEL, *DOCUMENTS], "a model", options["overwrite"])
+    read, old = ReadOptions(**of.taken(options, of.Reading)), load(model)
+    with fit_progress() as progress:
+        found = review_table(data, checked, old, n_jobs=_jobs(options), progress=progress, options=read)
+    found.model.save(out)
+    made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), Documents.ids(model)))
+    for trouble in made.write(out):
+        warn(trouble)
+    with whole_table(out / CORRECTED) as write:
+        write(found.table)
+    said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
+    for sentence in [*said, *noise_in_words(evaluate(found.model), found.model.labels)]:
+        print(sentence)
+    print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
 @of.with_options(of.WrongShares, of.Costs)
@@ -163,7 +210,7 @@ def page(model: of.Model, **options: Any) -> None:
         cost_threshold(made.model, *wanted.costs)  # raises if the rates are not known
     if pi is not None:
         made.model.save(model)
-    for trouble in made.write(model, wanted.costs):
+    for trouble in made.write(model, wanted.costs, keep=True):
         warn(trouble)
     print(noise_in_words(evaluate(made.model), made.model.labels)[0])
     print(f"to look at: {model / 'report.html'}")
@@ -179,19 +226,20 @@ def _made(
     from symloss.tabular import fit
     from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.documents import Documents, check_data_apart, check_folder
-    from symloss.tabular.model import DOCUMENTS, MODEL
+    from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
     from symloss.tabular.page import About
     from symloss.tabular.reading import check_columns, labeled_table
 
-    overwrite, seed, jobs, *names = (options.pop(name) for name in ("overwrite", "seed", "jobs", "ids", "drop"))
+    jobs, overwrite, seed, *names = (
+        _jobs(options),
+        *(options.pop(name) for name in ("overwrite", "seed", "ids", "drop")),
+    )
     ids, dropped = map(of.all_listed, names)
     options |= of.rates(options)
     check_data_apart(data, out)
-    files, what = (DOCUMENTS, "an audit of labels") if audit else ([MODEL, *DOCUMENTS], "a model")
-    check_folder(out, files, what, overwrite)
+    files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
+    check_folder(out, [*files, LABELS, NOISE, PAGE], what, overwrite)
     require("all", "tables need pandas, Jinja2, skops and safetensors", "pandas", "jinja2", "skops", "safetensors")
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
     check_columns(ids, read.frame, "to keep")
 
@@ -208,7 +256,14 @@ def _made(
         )  # fmt: skip
     if not audit:
         model.save(out)  # first of all: whatever happens to the page, the model is not lost
-    made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids, options["weight"]), audit)
+    made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
         warn(trouble)
     return made
+
+
+def _jobs(options: dict[str, Any]) -> int:
+    jobs: int = options.pop("jobs")
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
+    return jobs
