@@ -40,7 +40,7 @@ def fit(
     labels given, without knowledge of the noise. If you know how many labels are wrong, say so with --wrong-positive
     and --wrong-negative, here or later: symloss page writes the page anew.
 
-    Example: [bold]symloss fit data.csv --label churn --risk auc --out model[/bold]
+    Example: `symloss fit data.csv --label churn --risk auc --out model`
     """
     from symloss.tabular.evaluation import evaluate
     from symloss.tabular.summary import print_summary, summary
@@ -73,7 +73,7 @@ def predict(
     Another threshold than 0 can be given itself, as a share or a number of the rows of this table, or by what the two
     kinds of errors cost. The last needs the rates of wrong labels: given to the fit, or estimated by it.
 
-    Example: [bold]symloss predict model new.csv --out predictions.csv[/bold]
+    Example: `symloss predict model new.csv --out predictions.csv`
     """
     from symloss.files import check_not_read, check_outside
     from symloss.tabular import load
@@ -114,7 +114,7 @@ def audit(
 
     Models are fitted to score every row by some that have not seen its label, but none is kept.
 
-    Example: [bold]symloss audit data.csv --label churn --id customer[/bold]
+    Example: `symloss audit data.csv --label churn --id customer`
     """
     from symloss.columns import as_text
     from symloss.tabular.documents import noise_summary
@@ -192,7 +192,7 @@ def page(model: of.Model, **options: Any) -> None:
     Nothing is fitted. Predictions of the model go by the new shares, too. What stands in the column checked_label of
     labels.csv is kept.
 
-    Example: [bold]symloss page model --wrong-positive 0.2 --wrong-negative 0.1 --cost-false-negative 5[/bold]
+    Example: `symloss page model --wrong-positive 0.2 --wrong-negative 0.1 --cost-false-negative 5`
     """
     from symloss.tabular.documents import Documents
     from symloss.tabular.evaluation import evaluate, with_rates
