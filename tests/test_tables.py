@@ -1065,3 +1065,28 @@ def test_standard_input_and_output(folder):
     with (folder / "data.csv").open() as stream:
         result = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True)
     assert len(result.stdout.splitlines()) == 301
+
+
+def test_answers_of_several_people_become_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    true = rng.random(300) < 0.4
+    votes = pd.DataFrame(
+        {f"a{k}": np.where(true ^ (rng.random(300) < 0.05 + 0.1 * k), "yes", "no") for k in range(4)}
+    ).where(rng.random((300, 4)) < 0.8, "?")
+    votes.insert(0, "item", [f"{k:03d}" for k in range(300)])
+    votes.to_csv(tmp_path / "wide.csv", index=False)
+    votes.melt("item", var_name="who", value_name="said").to_csv(tmp_path / "long.csv", index=False)
+    pd.DataFrame({"item": votes["item"][::-1], "x": true[::-1]}).to_csv(tmp_path / "data.csv", index=False)
+    common = ["--item", "item", "--abstain", "?", "--data", tmp_path / "data.csv", "--out"]
+    done("annotators", tmp_path / "wide.csv", *common, tmp_path / "a.csv", "--label", "said")
+    long = [tmp_path / "long.csv", "--annotator", "who", "--label", "said"]
+    result = done("annotators", *long, *common, tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    table = pd.read_csv(tmp_path / "b.csv", dtype={"item": str})
+    assert list(table.columns) == ["item", "x", "said", "weight", "probability"]
+    assert ((table["said"] == "yes") == table["x"]).mean() > 0.9
+    assert "by 4 annotators" in result.stdout
+    assert "--label said --weight weight --id item,probability --wrong-positive 0." in result.stdout
+    assert "no column 'items' (of the answers); did you mean 'item'?" in error_of(
+        "annotators", *long, "--item", "items", "--out", tmp_path / "c.csv"
+    )

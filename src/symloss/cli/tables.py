@@ -155,7 +155,7 @@ def review(
     are enough to begin with. The new folder has what symloss fit writes, and corrected.csv, the table with corrected
     labels.
 
-    Example: [bold]symloss review data.csv model/labels.csv --model model --out reviewed[/bold]
+    Example: `symloss review data.csv model/labels.csv --model model --out reviewed`
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
@@ -214,6 +214,65 @@ def page(model: of.Model, **options: Any) -> None:
         warn(trouble)
     print(noise_in_words(evaluate(made.model), made.model.labels)[0])
     print(f"to look at: {model / 'report.html'}")
+
+
+@of.with_options(of.Reading)
+def annotators(
+    answers: of.Data,
+    item: Annotated[str, of.option("The column that says which row an answer is about.", "COLUMN")],
+    out: Annotated[Path, of.option("The CSV or Parquet file to write.", "FILE")],
+    annotator: Annotated[
+        str | None, of.option("The column that says whose answer it is.", "COLUMN", "each column is an annotator")
+    ] = None,
+    label: Annotated[str, of.option("The column of answers; also the column of labels to write.", "COLUMN")] = "label",
+    abstain: Annotated[str | None, of.option("What means no answer, such as -1.", "VALUE", "empty cells")] = None,
+    data: Annotated[Path | None, of.option("A table with that column, to add labels to.", "FILE")] = None,
+    positive: Annotated[str | None, of.option("The positive label.", "VALUE", "the larger")] = None,
+    **options: Any,
+) -> None:
+    """Make one label and weight for each row of what several people or rules have said of it.
+
+    The answers stand in one line each, with --annotator, or in one column for each annotator. Nobody has to have
+    answered everything, and rules may say one label or nothing. Each annotator is believed as often as it is right,
+    which is found out from how they agree (Dawid and Skene, 1979).
+
+    Example: `symloss annotators answers.csv --item question --annotator worker --label answer --out labels.csv`
+    """
+    from symloss.corruption import from_annotators
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.evaluation import percent
+    from symloss.tabular.given_labels import read_labels
+    from symloss.tabular.reading import check_columns, read_written
+    from symloss.tabular.writing import whole_table
+
+    require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
+    import pandas as pd
+
+    frame = read_written(answers, ReadOptions(**options))
+    check_columns([item, *([annotator, label] if annotator else [])], frame, "of the answers")
+    if annotator is None:
+        annotator = "annotator"
+        frame = frame.melt(id_vars=[item], var_name=annotator, value_name=label)
+    given = read_labels(frame[label].mask(frame[label] == abstain), positive)
+    used = frame.iloc[given.rows]
+    found = from_annotators(given.positive, items=used[item], annotators=used[annotator])
+    labels = [given.values[int(y > 0)] for y in found.y]
+    table = pd.DataFrame({item: found.items, label: labels, "weight": found.sample_weight.round(6)})
+    table["probability"] = found.posterior.round(6)
+    if data is not None:
+        beside = read_written(data, ReadOptions())
+        check_columns([item], beside, "of the table")
+        table = beside.merge(table, on=item)
+    with whole_table(out) as write:
+        write(table)
+    wrong = plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
+    counts = used[annotator].value_counts()
+    for name, rates in list(zip(found.annotators, found.rates, strict=True))[:_SHOWN]:
+        wrong.add_row(str(name), str(counts[name]), percent(rates.positive), percent(rates.negative))
+    new_console().print(wrong, markup=False)
+    print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
+    shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
+    print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 
 
 def _made(
