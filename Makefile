@@ -98,7 +98,7 @@ lines: $(VENV)/.core
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/pairwise.py run
-	$(BIN)/python benchmarks/seconds.py
+	$(BIN)/python -m benchmarks.seconds
 	$(BIN)/python benchmarks/boosting.py
 
 docs: $(VENV)/.docs

@@ -458,6 +458,7 @@ def draw_shape(rng: Rng, cells: int) -> tuple[int, int, int, int]:
     features, training = max(1, round(features)), max(1, round(training / 64)) * 64
     questions = 128 if training < 1024 else 256
     tokens = -(-features // 2) + 2
+    training = max(64, min(training, cells // (2 * tokens) // 64 * 64 - questions))  # two tables fit
     tables = min(cells // ((training + questions) * tokens), 65_000 // (training + questions))
     return max(2, tables), training, questions, features
 

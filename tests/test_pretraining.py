@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from pretraining.measure import area, draw
-from pretraining.network import LEVELS, PLACE, Network, Shape
+from pretraining.network import LEVELS, PLACE, Network, Shape, attend
 from pretraining.prior import draw_shape, draw_table
 from pretraining.training import Trainer, losses, orthogonal
 
@@ -50,8 +50,8 @@ def test_new_rows_only_read_and_training_rows_have_no_order(network):
     columns, clean, _ = drawn(2, 96, 32, 5)
     columns[0, 3, 2] = torch.nan
     labels, place = clean[:, :96].float() * 2 - 1, torch.randn(2, 3, PLACE)
+    new, old, noise = network(columns, labels, place)
     with torch.no_grad():
-        new, old, noise = network(columns, labels, place)
         order = torch.randperm(96)
         memory, given, quantiles = network.read(columns[:, order], labels[:, order], place)
         torch.testing.assert_close(network.answer(columns[:, 96:], memory), new, atol=1e-4, rtol=1e-4)
@@ -60,6 +60,15 @@ def test_new_rows_only_read_and_training_rows_have_no_order(network):
     torch.testing.assert_close(quantiles, noise, atol=1e-4, rtol=1e-4)
     assert quantiles.shape == (2, 2, len(LEVELS))
     assert (quantiles.diff(dim=2) >= 0).all()
+
+
+@pytest.mark.parametrize(("keys", "dtype"), [(12, torch.float32), (12, torch.bfloat16), (600, torch.bfloat16)])
+def test_attention_by_hand_is_attention(keys, dtype):
+    torch.manual_seed(0)
+    parts = [torch.randn(2, 3, length, 8) for length in (700, keys, keys)]
+    expected = torch.nn.functional.scaled_dot_product_attention(*parts)
+    found = attend(*(part.to(dtype) for part in parts)).float()
+    torch.testing.assert_close(found, expected, atol=0.03 if dtype == torch.bfloat16 else 1e-5, rtol=0.03)
 
 
 def test_the_quantile_loss_is_least_at_the_shares_of_wrong_labels(network):
@@ -88,8 +97,8 @@ def test_a_resumed_run_goes_on_as_the_one_that_was_not_stopped(tmp_path):
     for seed in range(3):
         trainer.learn([drawn(2, 64, 32, 3, seed)], 1.0)
     trainer.save(tmp_path)
-    again = Trainer(Network(SMALL), "cpu")
-    again.load(tmp_path)
+    (tmp_path / "network_9.pt").write_bytes(b"of a checkpoint that was not written to its end")
+    again = Trainer.load(tmp_path, "cpu")
     for one in (trainer, again):
         torch.manual_seed(1)
         one.learn([drawn(2, 64, 32, 3, 5)], 1.0)

@@ -86,11 +86,6 @@ def completed(
     """Call a function with the arguments of each task, and yield each task's number and result as soon as it is ready.
 
     joblib decides where the tasks run; ``jobs`` is its ``n_jobs``.
-
-    Examples
-    --------
-    >>> sorted(completed(pow, [(2, 3), (3, 2)]))
-    [(0, 8), (1, 9)]
     """
     calls = (delayed(_call)(number, function, *task) for number, task in enumerate(tasks))
     if effective_n_jobs(jobs) > 1:

@@ -50,7 +50,7 @@ def reproduce(
     from symloss.paper.protocol import CIFAR10_PAIRS, LOSSES, NOISES, UCI_DATASETS
     from symloss.paper.results import read_run
     from symloss.paper.run import plan, run
-    from symloss.paper.terminal import print_summary
+    from symloss.paper.tables import print_summary
 
     parts_of = {"uci": UCI_DATASETS, "cifar10": CIFAR10_PAIRS, "mnist": ["mnist"]}
     if experiment not in parts_of:
@@ -124,8 +124,7 @@ def compare(
     from symloss.paper.compare import comparison_csv, summary_json
     from symloss.paper.figures import save_result_figures
     from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
-    from symloss.paper.tables import comparison_markdown, write_latex
-    from symloss.paper.terminal import print_comparison, print_summary, print_worst
+    from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
 
     further = [way for way in WAYS if way != PUBLISHED]
     if scores is not None and scores not in further:

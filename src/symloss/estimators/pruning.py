@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
-from symloss.models.family import TrainingData
+from symloss.models.family import Imputation, TrainingData
 from symloss.models.process import fit_gaussian_process
 from symloss.threads import one_thread
 
@@ -130,7 +129,7 @@ def _credibility(data: TrainingData, seed: int) -> Array:
             held_out.append(np.nan_to_num(forest.fit(data.X, sign, weight).oob_prediction_))
     if not issparse(data.X):
         complete = Imputation.fit(data.X, data.weight).transform(data.X)
-        _, left_out = fit_gaussian_process(complete, *data[1:], n_landmarks=_LANDMARKS, seed=seed)
+        _, left_out = fit_gaussian_process(data._replace(X=complete), seed, _LANDMARKS)
         held_out.append(left_out())
     total = np.zeros(len(sign))
     for scores in held_out:

@@ -30,8 +30,14 @@ from symloss.audit.quality import quality_of
 from symloss.columns import library_of
 from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.candidates import (
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.folds import WithFrame, merge, split
+from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge, clean_probabilities, fit_curve
+from symloss.estimators.pool import FEW, default_candidates, with_more_trees
+from symloss.estimators.pruning import Pruned
+from symloss.estimators.search import (
     Candidates,
+    Search,
     fit,
     is_own,
     raw_scores,
@@ -39,15 +45,8 @@ from symloss.estimators.candidates import (
     takes_frame,
     with_labels,
 )
-from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.folds import WithFrame, merge, split
-from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.pool import FEW, default_candidates, with_more_trees
-from symloss.estimators.pruning import Pruned
-from symloss.estimators.search import Search
-from symloss.estimators.threshold import clean_probabilities, fit_curve
 from symloss.machines import completed
-from symloss.metrics.samples import two_samples
+from symloss.metrics.scores import two_samples
 from symloss.models.families import family_of
 from symloss.models.family import Standardization, TrainingData, check_count
 from symloss.models.modules import AveragedScores
@@ -63,11 +62,6 @@ class Member(NamedTuple):
     """A fitted candidate, its weight in the average, and the mean and standard deviation of its out-of-fold scores.
 
     ``estimator`` is fitted to all points. If ``on_folds`` holds the fits to folds, the scores of all fits are averaged.
-
-    Examples
-    --------
-    >>> Member("linear", BERClassifier(), 0.5, mean=0.0, scale=1.0).name
-    'linear'
     """
 
     name: str

@@ -25,11 +25,6 @@ class Kink:
 
     Power 0 is a step down at ``where``, and has half its weight exactly there. Power 1 is a corner, and power 2 a jump
     in curvature.
-
-    Examples
-    --------
-    >>> Kink(where=1.0)
-    Kink(where=1.0, weight=1.0, power=1)
     """
 
     where: float
@@ -91,13 +86,7 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """``scale * exp(-rate * z)``: separable, so all pairs are computed in O(N).
-
-    Examples
-    --------
-    >>> ExponentialDecay()(torch.tensor(0.0))
-    tensor(1.)
-    """
+    """``scale * exp(-rate * z)``: separable, so all pairs are computed in O(N)."""
 
     scale: float = 1.0
     rate: float = 1.0
@@ -127,11 +116,6 @@ class Analytic:
         ``(intercept, slope)`` of the line that the loss approaches as z tends to minus and plus infinity.
     left_rate, right_rate : float
         The distance to that line decays like ``exp(-rate * |z|)``.
-
-    Examples
-    --------
-    >>> Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0)).derivative().left
-    (-1.0, 0.0)
     """
 
     pole_distance: float

@@ -13,7 +13,7 @@ from symloss.audit import Noise, label_quality
 from symloss.corruption import Contamination
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
-from symloss.metrics.samples import two_samples
+from symloss.metrics.scores import two_samples
 from symloss.tabular.model import Rows, TableModel
 
 Array = NDArray[np.float64]
