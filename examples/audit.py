@@ -26,7 +26,7 @@ def save(figure, name: str) -> None:
 
 # %%
 # **How noisy are the labels?** A quarter of the positives were called negative, and a tenth of the negatives positive.
-# The CV forms score each point by models that have not seen its label, and compare how these scores rank the labels
+# The CV estimators score each point by models that have not seen its label, and compare how these scores rank the labels
 # with draws from other tables of which we know what is wrong.
 
 drawn = sl.datasets.make_twonorm(4000, random_state=0)

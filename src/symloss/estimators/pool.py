@@ -1,4 +1,4 @@
-"""The candidates that the CV forms have by default: one table."""
+"""The candidates that the CV estimators have by default: one table."""
 
 from __future__ import annotations
 
