@@ -26,8 +26,8 @@ def save(figure, name: str) -> None:
 
 # %%
 # **How noisy are the labels?** A quarter of the positives were called negative, and a tenth of the negatives positive.
-# The CV estimators score each point by models that have not seen its label, and compare how these scores rank the labels
-# with draws from other tables of which we know what is wrong.
+# ``AUCClassifierCV`` scores each point by models that have not seen its label, and compares how these scores rank the
+# labels with draws from other tables of which we know what is wrong.
 
 drawn = sl.datasets.make_twonorm(4000, random_state=0)
 y = sl.flip_labels(drawn.target, rate_positive=0.25, rate_negative=0.1, random_state=0)
