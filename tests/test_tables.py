@@ -516,7 +516,9 @@ def test_rows_without_a_label_or_weight(data):
 def test_noise_in_words(data, model):
     found = evaluate(model)
     words = noise_in_words(found, model.labels)
-    assert re.match(r"About \d+% of the labels seem wrong: \d+% of the labels 'yes' \(\d+% to \d+%\) and", words[0])
+    assert re.match(
+        r"About \d+% \(\d+% to \d+%\) of the labels seem wrong: \d+% of the labels 'yes' \(\d+% to \d+%\) and", words[0]
+    )
     assert found.wrong_share.low < data[1].mean() < found.wrong_share.high
     given = fit(data[0], drop="who", pi=0.9, pi_prime=0.1)
     assert noise_in_words(evaluate(given), given.labels) == [
@@ -1090,3 +1092,24 @@ def test_answers_of_several_people_become_labels(tmp_path):
     assert "no column 'items' (of the answers); did you mean 'item'?" in error_of(
         "annotators", *long, "--item", "items", "--out", tmp_path / "c.csv"
     )
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_audit_of_several_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 300)
+    wrong = rng.random(300) < 0.1
+    angle = 2 * np.pi * true / 3
+    frame = pd.DataFrame({"x": 4 * np.cos(angle) + rng.normal(size=300), "z": 4 * np.sin(angle) + rng.normal(size=300)})
+    frame["kind"] = np.array(["cat", "dog", "owl"])[np.where(wrong, (true + 1) % 3, true)]
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    command = ["audit", tmp_path / "data.csv", "--label", "kind", "--out", tmp_path / "a"]
+    assert "or see symloss audit --each-class" in error_of(*command)
+    result = done(*command, "--each-class")
+    assert all(name in result.stdout for name in ("cat", "dog", "owl"))
+    table = pd.read_csv(tmp_path / "a" / "labels.csv", keep_default_na=False)
+    assert sorted(table["row"]) == list(range(1, 301))
+    worst = table[: wrong.sum()]
+    assert wrong[worst["row"] - 1].mean() > 0.8
+    told = worst[worst["suggested_label"] != ""]
+    assert (told["suggested_label"] == np.array(["cat", "dog", "owl"])[true[told["row"] - 1]]).mean() > 0.8

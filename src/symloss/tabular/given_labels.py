@@ -207,7 +207,7 @@ def _check_two(name: str, found: list[Any], missing: int, shown: str) -> None:
     if len(found) == 2:
         return
     kind = {0: "none", 1: "only one class"}.get(len(found), f"{len(found)} distinct values")
-    hint = "; empty the cells of all but two: rows without a label are left out" if len(found) > 2 else ""
+    hint = "; empty the cells of all but two, or see symloss audit --each-class" if len(found) > 2 else ""
     if len(found) == 1 and missing:
         add = argument("unlabeled", UNLABELED[0])
         hint = f"; if the {missing} rows without a label are unlabeled data, add {add}"

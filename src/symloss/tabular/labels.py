@@ -169,12 +169,13 @@ def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
             f"As you said, {of_positive} of the labels {positive} and {of_negative} of the labels {negative} are "
             f"wrong: {percent(found.wrong_share.value)} of all labels."
         ]
-    interval = f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
+    share, interval = found.wrong_share, f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
     how = f"These are 90% intervals, {found.basis}."
     if found.unlabeled:
         return [f"About {of_negative} of the unlabeled rows seem to be {positive} {interval}.", how]
     said = (
-        f"About {percent(found.wrong_share.value)} of the labels seem wrong: {of_positive} of the labels {positive} "
+        f"About {percent(share.value)} ({percent(share.low)} to {percent(share.high)}) of the labels seem wrong: "
+        f"{of_positive} of the labels {positive} "
         f"({percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} "
         f"{interval}."
     )
