@@ -113,7 +113,7 @@ def audit(
     as_json: of.Json = False,
     **options: Any,
 ) -> None:
-    """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
+    """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
 
     Models are fitted to score every row by some that have not seen its label, but none is kept. With --each-class, the
     column may have several labels, and only labels.csv is written.
