@@ -799,7 +799,7 @@ def test_fit_says_what_it_did(folder):
     for line in (
         "label y: 'yes' is positive (", "), the larger label; 'no' is negative (", "300 rows, 2 columns as 4 features",
         "one-hot encoded: plan (3 categories)", "dropped: unit (constant)", "AUC on noisy folds", "weight",
-        "on the given labels, cross-validated: 0.", "AUC on clean labels, estimated: ", "% interval", "threshold: ",
+        "on the given labels, cross-validated: 0.", "AUC on clean labels, if which", "% interval", "threshold: ",
         "As you said, 10% of the labels 'yes' and 20% of the labels 'no' are wrong", "report.html",
     ):  # fmt: skip
         assert line in text

@@ -24,15 +24,6 @@ def audit_classes(
     """Return all labeled rows as ``label_table`` does, and for each class how many rows it has and how noisy they are.
 
     A label is judged by the model of its class, and the suggestion is the class that is likeliest by its own model.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"x": np.arange(90.0), "y": list("aab" + "a" * 27 + "b" * 30 + "c" * 30)})
-    >>> trees = [("trees", sl.AUCClassifier(model="trees", n_estimators=10))]
-    >>> table, found = audit_classes(Read(frame, []), "y", candidates=trees)
-    >>> table[["row", "given_label", "suggested_label"]].values.tolist()[0], [*found]
-    ([3, 'b', 'a'], ['a', 'b', 'c'])
     """
     frame = data.frame[data.frame[label].notna()]
     given = frame[label].map(as_text).str.strip()

@@ -114,14 +114,7 @@ def check_folder(folder: Path, names: Sequence[str], what: str, overwrite: bool 
 
 
 def check_data_apart(data: Path, folder: Path) -> None:
-    """Raise ValueError if the data lie inside the folder that is to be written, and so would be lost.
-
-    Examples
-    --------
-    >>> check_data_apart(Path("audit/labels.csv"), Path("audit"))
-    Traceback (most recent call last):
-    ValueError: ...labels.csv, the data, is in audit, the folder to write: it is not overwritten
-    """
+    """Raise ValueError if the data lie inside the folder that is to be written, and so would be lost."""
     if real(folder) in real(data).parents:
         raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
 

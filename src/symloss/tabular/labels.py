@@ -107,16 +107,7 @@ def suspicious(model: TableModel) -> NDArray[np.bool_]:
 
 
 def when_to_stop(model: TableModel) -> str:
-    """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> y = ["no", "no", "yes"] * 2 + ["no"] * 24 + ["yes"] * 24 + ["yes", "no", "yes"] * 2  # four of 60 are wrong
-    >>> frame = pd.DataFrame({"x": np.arange(60.0) / 7, "y": y})
-    >>> when_to_stop(sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
-    'Of the first 20 about 4 are wrong, of the next 20 about 0. Stop where this is too few for you.'
-    """
+    """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them."""
     rows, listed = rows_of(model), np.array(_listed(model)[0])
     kept = listed[~(rows.checked | (rows.unlabeled & rows.positive))[listed]]
     ordered, parts = wrong_probability(model)[kept], list[str]()
@@ -133,15 +124,7 @@ def when_to_stop(model: TableModel) -> str:
 
 
 def review_in_words(review: Review, score: str) -> list[str]:
-    r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name.
-
-    Examples
-    --------
-    >>> print(*review_in_words(Review(100, 71, 25, 2, (0.14, 0.08, 0.28), 0.842, 0.857), "AUC"), sep="\n")
-    You checked 100 labels: 71 were wrong, and are corrected.
-    Before that, about 14% (8% to 28%) of all labels were wrong: 2 of the 25 checked rows that were drawn at random ...
-    On the corrected labels the AUC, cross-validated, was 0.842 before the review, and is 0.857 now.
-    """
+    r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name."""
     drawn = f"{review.drawn_wrong} of the {review.drawn} checked rows that were drawn at random"
     if review.wrong_before is None:
         share = (
