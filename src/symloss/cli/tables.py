@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +117,7 @@ def audit(
     """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
 
     Models are fitted to score every row by some that have not seen its label, but none is kept. With --each-class, the
-    column may have several labels, and only labels.csv is written.
+    column may have several labels, and no page is written.
 
     Example: `symloss audit data.csv --label churn --id customer`
     """
@@ -285,15 +286,14 @@ def annotators(
 def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
     from symloss.tabular.classes import audit_classes
     from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import check_data_apart, check_folder
+    from symloss.tabular.documents import check_data_apart, check_folder, write_labels
     from symloss.tabular.evaluation import percent
-    from symloss.tabular.model import LABELS
+    from symloss.tabular.model import LABELS, NOISE
     from symloss.tabular.reading import labeled_table
-    from symloss.tabular.writing import whole_table
 
     ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
     check_data_apart(data, out)
-    check_folder(out, [LABELS], "an audit of labels", options.pop("overwrite"))
+    check_folder(out, [LABELS, NOISE], "an audit of labels", options.pop("overwrite"))
     of.taken(options, of.WrongShares), options.pop("positive"), options.pop("unlabeled")
     read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
     with fit_progress() as progress:
@@ -301,9 +301,7 @@ def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -
             read, label, ids, print, drop=[*ids, *dropped], random_state=options.pop("seed"), n_jobs=_jobs(options),
             progress=progress, **options,
         )  # fmt: skip
-    out.mkdir(parents=True, exist_ok=True)
-    with whole_table(out / LABELS) as write:
-        write(table)
+    write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
     shares = plain_table("label", "rows", "seem wrong", "90% interval")
     for name, (rows, noise) in found.items():
         ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
