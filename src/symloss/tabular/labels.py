@@ -125,14 +125,16 @@ def when_to_stop(model: TableModel) -> str:
 
 def review_in_words(review: Review, score: str) -> list[str]:
     r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name."""
-    drawn = f"{review.drawn_wrong} of the {review.drawn} checked rows that were drawn at random"
     if review.wrong_before is None:
         share = (
             f"How many others are wrong is not known from {review.drawn} rows that were drawn at random: check more."
         )
     else:
         value, low, high = map(percent, review.wrong_before)
-        share = f"Before that, about {value} ({low} to {high}) of all labels were wrong: {drawn} were."
+        share = (
+            f"Before that, about {value} ({low} to {high}) of all labels were wrong: of the {review.drawn} rows that "
+            f"were drawn at random beside the worst, {review.drawn_wrong} were."
+        )
     return [
         f"You checked {review.checked} labels: {review.corrected} were wrong, and are corrected.",
         share,
