@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import symloss as sl
 from symloss.audit import noise
-from symloss.metrics.samples import two_samples
+from symloss.metrics.scores import two_samples
 
 KINDS = ("clean", "flips", "border", "region", "one class", "flips", "border", "region")
 SIZES = (100, 200, 400, 800, 1500, 2500)

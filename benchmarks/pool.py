@@ -18,10 +18,9 @@ from joblib import Parallel, delayed
 from tables import draw
 
 import symloss as sl
-from symloss.estimators.candidates import fit, fit_and_score, raw_scores
 from symloss.estimators.folds import split
-from symloss.estimators.judging import auc_contributions, weights_of_average
-from symloss.estimators.threshold import fit_curve
+from symloss.estimators.judging import auc_contributions, fit_curve, weights_of_average
+from symloss.estimators.search import fit, fit_and_score, raw_scores
 from symloss.models.family import TrainingData
 
 NOISES = ("35% and 45% wrong", "20% and 30% wrong", "clean")

@@ -30,12 +30,10 @@ from torch import nn
 
 import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, default_candidates
-from symloss.estimators.candidates import fit, raw_scores
 from symloss.estimators.folds import equal_rows, merge, split
-from symloss.estimators.judging import weights_by_least_squares
+from symloss.estimators.judging import clean_probabilities, fit_curve, weights_by_least_squares
 from symloss.estimators.pruning import Pruned, credibility
-from symloss.estimators.search import _parts
-from symloss.estimators.threshold import clean_probabilities, fit_curve
+from symloss.estimators.search import _parts, fit, raw_scores
 from symloss.functional import auc_risk, ber_risk
 from symloss.models.family import TrainingData
 from symloss.threads import one_thread
@@ -745,6 +743,7 @@ def test_a_callback_is_told_of_every_fit(noisy, capsys):
     ]
     said = capsys.readouterr().err
     assert "Scoring candidates on folds: 5 of 6, about 0 s left" in said
+    assert "\r" not in said  # it is no terminal
     assert said.endswith("Fitting the best: 1 of 1\n")
     assert clone(chosen).get_params()["callback"] == bar.update
     bar.told.clear()

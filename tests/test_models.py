@@ -23,7 +23,14 @@ from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron, PerceptronStack, lecun_normal
 from symloss.models.families import FAMILIES, family_of
-from symloss.models.family import Family, PenalizedRisk, Standardization, balanced_weight, check_above_zero
+from symloss.models.family import (
+    Family,
+    PenalizedRisk,
+    Standardization,
+    TrainingData,
+    balanced_weight,
+    check_above_zero,
+)
 from symloss.models.linear import Rounded, fit_linear, minimize_risk, roundings
 from symloss.models.networks import _batches
 from symloss.models.process import _LENGTHS, _NOISES, fit_gaussian_process
@@ -59,7 +66,7 @@ def fast(kind, model, **settings):
 
 def test_every_parameter_of_the_constructor_is_used_by_a_family_or_by_all():
     used = {name for family in FAMILIES.values() for name in family.parameters}
-    of_all = {"loss", "alpha", "threshold", "cv", "warm_start", "random_state"}
+    of_all = {"loss", "alpha", "threshold", "cv", "random_state"}
     assert used.isdisjoint(of_all)
     for kind in BOTH:
         assert set(inspect.signature(kind).parameters) == used | of_all
@@ -111,49 +118,24 @@ class Steepness(NamedTuple):
         return self.steepness * np.asarray(X)[:, 0]
 
 
-def steep(data, objective, seed, start, *, learning_rate):
+def steep(data, objective, seed, *, learning_rate):
     assert (objective.risk, objective.alpha) == ("auc", 0.01)
-    return Steepness(learning_rate if start is None else start.steepness + learning_rate)
+    return Steepness(learning_rate)
 
 
 def test_another_family_is_one_more_entry(small, monkeypatch):
     X, y, _ = small
     monkeypatch.setitem(FAMILIES, "steep", Family(steep, Steepness, {"learning_rate": check_above_zero}))
-    classifier = AUCClassifier(model="steep", learning_rate=2.0, threshold=0.0, warm_start=True)
+    classifier = AUCClassifier(model="steep", learning_rate=2.0, threshold=0.0)
     with pytest.raises(NotFittedError):
         classifier.to_module()
     np.testing.assert_array_equal(classifier.fit(X, y).decision_function(X), 2 * X[:, 0])
-    np.testing.assert_array_equal(classifier.fit(X, y).decision_function(X), 4 * X[:, 0])
     (member,) = AUCClassifierCV([("steep", classifier)], cv=2).fit(X, y).members_
     assert member.estimator.scorer_ == Steepness(2.0)
     with pytest.raises(ValueError, match=r"model='steep' is not a network: .* needs model='linear', .* torch module"):
         classifier.to_module()
-    with pytest.raises(ValueError, match="a warm start needs the model of the last fit, got 'linear'"):
-        classifier.set_params(model="linear").fit(X, y)
     with pytest.raises(ValueError, match=r"model must be one of linear, .*mlp, steep, a torch"):
         AUCClassifier(model="flat").fit(X, y)
-
-
-@pytest.mark.parametrize("model", ["linear", "mlp", "trees", "gaussian_process"])
-def test_a_warm_start_goes_on_from_the_last_fit(noisy, model):
-    X, y = noisy[:2]
-    settings = {"n_estimators": 10, "epochs": 3, "warm_start": True}
-    warm = fast(AUCClassifier, model, **settings).fit(X, y)
-    first, scorer = warm.decision_function(X), warm.scorer_
-    warm.set_params(n_estimators=20).fit(X, y)
-    np.testing.assert_array_equal(scorer.scores(X), first)  # the last model is copied, not changed
-    if model == "mlp":
-        longer = fast(AUCClassifier, model, epochs=6).fit(X, y)
-        assert np.corrcoef(warm.decision_function(X), longer.decision_function(X))[0, 1] > 0.99
-        assert np.abs(warm.decision_function(X) - first).max() > 1e-3
-    elif model == "trees":
-        assert len(warm.scorer_.forest.estimators_) == 20
-        grown = warm.scorer_.forest.estimators_[0].predict(X), scorer.forest.estimators_[0].predict(X)
-        np.testing.assert_array_equal(*grown)
-        with pytest.raises(ValueError, match="a warm start needs the splits of the last fit"):
-            warm.set_params(splits="best").fit(X, y)
-    else:
-        np.testing.assert_allclose(warm.decision_function(X), first, atol=1e-3 * np.abs(first).max())
 
 
 # What families share
@@ -239,8 +221,8 @@ def test_no_subgradient_leads_downhill_from_the_minimizer(loss, risk):
 def test_features_far_from_zero_and_losses_without_a_minimum(small):
     X, y, weight = small
     objective = PenalizedRisk("auc", sl.Logistic(), 0.01)
-    expected, found = fit_linear(X, y, weight, objective).scores(X), fit_linear(X + 1.7e9, y, weight, objective)
-    found = found.scores(X + 1.7e9)
+    expected = fit_linear(TrainingData(X, y, weight), objective).scores(X)
+    found = fit_linear(TrainingData(X + 1.7e9, y, weight), objective).scores(X + 1.7e9)
     np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-4)
     with pytest.raises(ValueError, match=r"at alpha = 0.01 cannot be minimized: it must be finite"):
         AUCClassifier(lambda z: -z.exp(), threshold=0.0).fit(X, y)
@@ -289,7 +271,7 @@ def noise_of(model, X, positive, weight):
 
 def test_left_out_scores_are_those_of_fits_without_one_repetition_of_the_point(small):
     X, positive, weight = small
-    model, left_out = fit_gaussian_process(X, positive, weight, n_landmarks=100, seed=0)
+    model, left_out = fit_gaussian_process(TrainingData(X, positive, weight), 0, 100)
     noise, kernel, y = noise_of(model, X, positive, weight)
     precision = precision_of(positive, weight)
     for k in range(10):
@@ -302,7 +284,7 @@ def test_left_out_scores_are_those_of_fits_without_one_repetition_of_the_point(s
 def test_length_and_noise_are_the_most_likely_ones(small):
     X, positive, _ = small
     weight = np.ones(80)
-    model, _ = fit_gaussian_process(X, positive, weight, n_landmarks=100, seed=0)
+    model, _ = fit_gaussian_process(TrainingData(X, positive, weight), 0, 100)
     noise, _, y = noise_of(model, X, positive, weight)
     points = model.standard.transform(X)
     between = cdist(points, points)
@@ -321,17 +303,17 @@ def test_length_and_noise_are_the_most_likely_ones(small):
 def test_points_that_are_nearly_equal(spread):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(20, 3)).repeat(10, 0) * (1 + spread * generator.normal(size=(200, 3)))
-    model, left_out = fit_gaussian_process(X, X[:, 0] > 0, np.ones(200), n_landmarks=100, seed=0)
+    model, left_out = fit_gaussian_process(TrainingData(X, X[:, 0] > 0, np.ones(200)), 0, 100)
     assert sl.metrics.auc(model.scores(X), X[:, 0] > 0) > 0.9
     assert np.isfinite(left_out()).all()
 
 
 def test_processes_of_constant_features_and_of_many_points():
-    model, left_out = fit_gaussian_process(np.zeros((2, 3)), np.array([True, False]), np.ones(2), n_landmarks=5, seed=0)
+    model, left_out = fit_gaussian_process(TrainingData(np.zeros((2, 3)), np.array([True, False]), np.ones(2)), 0, 5)
     assert np.isfinite(model.scores(np.ones((1, 3)))).all()
     assert np.isfinite(left_out()).all()
     X = np.random.default_rng(0).normal(size=(6000, 2))  # length and noise are chosen on 4,000 of them
-    model, _ = fit_gaussian_process(X, X[:, 0] * X[:, 1] > 0, np.ones(6000), n_landmarks=50, seed=0)
+    model, _ = fit_gaussian_process(TrainingData(X, X[:, 0] * X[:, 1] > 0, np.ones(6000)), 0, 50)
     assert sl.metrics.auc(model.scores(X), X[:, 0] * X[:, 1] > 0) > 0.97
     with pytest.raises(ValueError, match="needs loss='squared', got Unhinged"):
         BERClassifier(model="gaussian_process").fit([[0.0], [1.0]], [0, 1])
@@ -424,7 +406,6 @@ def test_a_stack_says_what_its_perceptrons_say():
         alone = stack.perceptron(k)
         torch.testing.assert_close(stack(shared)[k], alone(shared), rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(stack(own)[k], alone(own[k]), rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(stack(shared, slice(1, 3)), stack(shared)[1:3])
     with torch.no_grad():
         stack.perceptron(0).output.weight.zero_()
     assert stack.layers.output.all()  # what was taken was a copy

@@ -46,8 +46,7 @@ from symloss.paper.perceptrons import Classes, Risk, train
 from symloss.paper.protocol import MATCHED, PRINTED, TRIALS, Settings, label
 from symloss.paper.results import Run, read_run, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
-from symloss.paper.tables import comparison_markdown, write_latex
-from symloss.paper.terminal import print_comparison, print_summary, print_worst
+from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
 
 ROOT = Path(sl.__file__).parents[2]
 SOURCE = Path(os.environ.get("SYMLOSS_PAPER", ROOT.parent / "shared" / "paper" / "paper.tex"))

@@ -25,7 +25,7 @@ from symloss.cli import app
 from symloss.columns import Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
-from symloss.estimators.imputation import Imputation
+from symloss.models.family import Imputation
 from symloss.naming import as_options
 from symloss.tabular import fit
 from symloss.tabular.checks import check_table

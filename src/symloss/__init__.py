@@ -103,8 +103,26 @@ __all__ = [
 ]
 
 
-_MODULES = ("audit", "boosting", "corruption", "datasets", "drawing", "estimators", "files", "functional", "losses",
-            "machines", "metrics", "models", "pairwise", "paper", "report", "risks", "tabular", "theory")  # fmt: skip
+_MODULES = (
+    "audit",
+    "boosting",
+    "corruption",
+    "datasets",
+    "drawing",
+    "estimators",
+    "files",
+    "functional",
+    "losses",
+    "machines",
+    "metrics",
+    "models",
+    "pairwise",
+    "paper",
+    "report",
+    "risks",
+    "tabular",
+    "theory",
+)
 _HOMES = ("losses", "pairwise", "risks", "corruption", "estimators")  # of names, in this order
 
 

@@ -42,11 +42,6 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
 
     So half precision and integers of at most 16 bits become float32, and larger integers float64. If ``dtype`` is
     given, everything is converted to it.
-
-    Examples
-    --------
-    >>> as_real([1, 2], "scores"), as_real(torch.tensor([1, 2], dtype=torch.int8), "scores")
-    (tensor([1., 2.], dtype=torch.float64), tensor([1., 2.]))
     """
     tensor = as_tensor(values, name, dtype)
     if tensor.dtype == torch.bool or tensor.is_complex():
@@ -60,13 +55,7 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def is_positive(target: Any) -> Tensor:
-    """Return which labels are positive, as a bool tensor; raise a ValueError unless they are {0, 1}, {-1, +1} or bool.
-
-    Examples
-    --------
-    >>> is_positive([-1, 1, 1])
-    tensor([False,  True,  True])
-    """
+    """Return which labels are positive, as a bool tensor; raise ValueError unless they are {0, 1}, {-1, +1} or bool."""
     labels = as_tensor(target, LABELS)
     if labels.dtype == torch.bool:
         return labels
@@ -96,11 +85,6 @@ def is_larger(target: Any) -> NDArray[np.bool_]:
     """Return which labels are positive, where labels are any two values and the larger one is positive.
 
     Labels in {0, 1}, {-1, +1} or bool may all be equal; two values are needed of any other kind.
-
-    Examples
-    --------
-    >>> is_larger(["no", "yes", "yes"])
-    array([False,  True,  True])
     """
     if isinstance(target, Tensor):
         target = (target.double() if target.is_floating_point() else target).detach().cpu().numpy()
@@ -165,15 +149,7 @@ def check_both_weights(
 
 
 def check_finite(scores: Tensor, name: str, weight: Tensor | None = None) -> None:
-    """Raise a ValueError if a score is NaN or infinite, unless its weight is zero; nothing is read under a transform.
-
-    Examples
-    --------
-    >>> check_finite(torch.tensor([0.0, torch.nan, torch.inf]), "scores")
-    Traceback (most recent call last):
-    ...
-    ValueError: scores must be finite, got nan at position 1 and 1 more that is not; with validate=False ...
-    """
+    """Raise ValueError if a score is NaN or infinite, unless its weight is zero; nothing is read under a transform."""
     if not _finite_by_numpy(scores) and concrete(all_finite(scores, weight)) is False:
         wrong = ~scores.isfinite() if weight is None else ~scores.isfinite() & (weight != 0)
         first, *others = wrong.nonzero().tolist()
@@ -209,15 +185,7 @@ def nan_unless(fine: Tensor, scores: Tensor, weight: Tensor | None = None) -> tu
 
 
 def check_probability(name: str, value: Any) -> None:
-    """Raise a ValueError unless 0 <= value <= 1.
-
-    Examples
-    --------
-    >>> check_probability("pi", 1.2)
-    Traceback (most recent call last):
-    ...
-    ValueError: pi must be between 0 and 1, got 1.2
-    """
+    """Raise a ValueError unless 0 <= value <= 1."""
     if value is None:
         raise ValueError(f"{name} must be a number between 0 and 1, got None: an estimate that cannot be had is None")
     if not isinstance(value, Real) or not 0 <= float(value) <= 1:
@@ -225,15 +193,7 @@ def check_probability(name: str, value: Any) -> None:
 
 
 def check_contamination(pi: float, pi_prime: float) -> None:
-    """Raise a ValueError unless 0 <= pi' < pi <= 1.
-
-    Examples
-    --------
-    >>> check_contamination(0.3, 0.8)
-    Traceback (most recent call last):
-    ...
-    ValueError: pi must exceed pi', got pi = 0.3 and pi' = 0.8: swap the two labels, and with them pi and pi'
-    """
+    """Raise a ValueError unless 0 <= pi' < pi <= 1."""
     check_probability("pi", pi)
     check_probability("pi_prime", pi_prime)
     if pi == pi_prime:
@@ -245,14 +205,6 @@ def check_contamination(pi: float, pi_prime: float) -> None:
 
 
 def check_fraction(name: str, value: float) -> None:
-    """Raise a ValueError unless 0 < value < 1.
-
-    Examples
-    --------
-    >>> check_fraction("level", 1)
-    Traceback (most recent call last):
-    ...
-    ValueError: level must be between 0 and 1, got 1
-    """
+    """Raise a ValueError unless 0 < value < 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}")

@@ -75,15 +75,7 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def styled() -> Iterator[type[Figure]]:
-    """Draw in the style of the project's figures inside the block, which is given Matplotlib's class ``Figure``.
-
-    Examples
-    --------
-    >>> with styled() as new_figure:
-    ...     axes = new_figure().add_subplot()
-    >>> axes.spines["top"].get_visible()
-    False
-    """
+    """Draw in the style of the project's figures inside the block, which is given Matplotlib's class ``Figure``."""
     require("report", "figures need matplotlib", "matplotlib")
     from matplotlib import rc_context
     from matplotlib.figure import Figure

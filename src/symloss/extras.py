@@ -16,12 +16,6 @@ def require(extra: str, sentence: str, *packages: str) -> None:
         What needs the packages.
     *packages : str
         The names by which Python imports them.
-
-    Examples
-    --------
-    >>> require("save", "saving a model needs safetensors", "no_such_package")
-    Traceback (most recent call last):
-    ImportError: saving a model needs safetensors: pip install "symloss[save]"
     """
     for package in packages:
         try:

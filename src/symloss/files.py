@@ -13,38 +13,18 @@ from pathlib import Path
 
 
 def real(path: Path) -> Path:
-    """Return where a path leads, its links followed; links that lead in circles are no error, unlike in ``resolve``.
-
-    Examples
-    --------
-    >>> real(Path("/no/such/../file"))
-    PosixPath('/no/file')
-    """
+    """Return where a path leads, its links followed; links that lead in circles are no error, unlike in ``resolve``."""
     return Path(os.path.realpath(path))
 
 
 def check_not_read(path: Path, read: Iterable[Path], what: str) -> None:
-    """Raise ValueError if a file to write is one of the files that are read, also by way of a link.
-
-    Examples
-    --------
-    >>> check_not_read(Path(__file__), [Path(__file__)], "the data")
-    Traceback (most recent call last):
-    ValueError: ...files.py is the data; it is not overwritten
-    """
+    """Raise ValueError if a file to write is one of the files that are read, also by way of a link."""
     if path.is_file() and any(other.exists() and path.samefile(other) for other in read):
         raise ValueError(f"{path} is {what}; it is not overwritten")
 
 
 def check_outside(path: Path, folder: Path, what: str) -> None:
-    """Raise ValueError if a file to write lies in a folder, at any depth, or is another name of a file there.
-
-    Examples
-    --------
-    >>> check_outside(Path("model/labels.csv"), Path("model"), "the model")
-    Traceback (most recent call last):
-    ValueError: model/labels.csv is in model, the model; nothing is written there
-    """
+    """Raise ValueError if a file to write lies in a folder, at any depth, or is another name of a file there."""
     if real(folder) in real(path).parents:
         raise ValueError(f"{path} is in {folder}, {what}; nothing is written there")
     check_not_read(path, folder.rglob("*"), f"a file of {folder}, {what}")
@@ -56,14 +36,6 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Links are followed, and the new file gets the permissions of the file that it replaces. A target that is not a
     regular file, such as a device or a pipe, is never replaced: the content is written into it.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(Path(folder) / "new" / "answer.txt") as temporary:
-    ...         _ = temporary.write_text("42")
-    ...     (Path(folder) / "new" / "answer.txt").read_text()
-    '42'
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write")
@@ -92,14 +64,6 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, completely or not at all.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "answer.txt", "42")
-    ...     (Path(folder) / "answer.txt").read_text()
-    '42'
-    """
+    """Write a text file, completely or not at all."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

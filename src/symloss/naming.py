@@ -13,14 +13,7 @@ _LINE_OF: ContextVar[Callable[[int], int | None] | None] = ContextVar("_LINE_OF"
 
 @contextmanager
 def as_options() -> Iterator[None]:
-    """Let messages name options of the command line.
-
-    Examples
-    --------
-    >>> with as_options():
-    ...     argument("sep", ";"), row_name(3)
-    ("--sep ';'", 'row 4')
-    """
+    """Let messages name options of the command line."""
     before, no_file = _AS_OPTIONS.set(True), _LINE_OF.set(None)
     try:
         yield
@@ -36,13 +29,7 @@ def remember_lines(line_of: Callable[[int], int | None] | None) -> None:
 
 
 def argument(name: str, value: str | None = None) -> str:
-    r"""Return an argument, with its value if it has one, as the caller has to write it.
-
-    Examples
-    --------
-    >>> argument("sep", ";"), argument("pi_prime"), argument("sep", "\t")
-    ("sep=';'", 'pi_prime', "sep='\\t'")
-    """
+    r"""Return an argument, with its value if it has one, as the caller has to write it."""
     if not _AS_OPTIONS.get():
         return name if value is None else f"{name}={value!r}"
     option = "--" + name.replace("_", "-")
@@ -50,13 +37,7 @@ def argument(name: str, value: str | None = None) -> str:
 
 
 def row_name(label: object) -> str:
-    """Return the name of a row, by its label in the index of its frame; rows of a file are counted from 1.
-
-    Examples
-    --------
-    >>> row_name(3), row_name("a")
-    ('index 3', "index 'a'")
-    """
+    """Return the name of a row, by its label in the index of its frame; rows of a file are counted from 1."""
     if not (_AS_OPTIONS.get() and isinstance(label, int)):
         return f"index {label!r}"
     line_of = _LINE_OF.get()

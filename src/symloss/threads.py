@@ -28,12 +28,6 @@ def threads_for(multiplications: float) -> AbstractContextManager[None]:
     ----------
     multiplications : float
         The number of multiplications in scoring one batch.
-
-    Examples
-    --------
-    >>> with threads_for(1e6):
-    ...     torch.get_num_threads()
-    1
     """
     return one_thread() if multiplications < _WORTH_SHARING else nullcontext()
 
@@ -44,15 +38,6 @@ def one_thread() -> Iterator[None]:
 
     OpenMP has a number of threads for each calling thread. BLAS has one for the whole process: it is restored when the
     last such block of all threads ends.
-
-    Examples
-    --------
-    >>> before = torch.get_num_threads()
-    >>> with one_thread():
-    ...     torch.get_num_threads()
-    1
-    >>> torch.get_num_threads() == before
-    True
     """
     before = torch.get_num_threads()
     with _blas, _loaded(len(sys.modules)).select(user_api="openmp").limit(limits=1):

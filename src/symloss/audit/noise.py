@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor
 
-from symloss.metrics.samples import Sample, two_samples
+from symloss.metrics.scores import Sample, two_samples
 
 Array = NDArray[np.float64]
 REFERENCE = "reference.npz"

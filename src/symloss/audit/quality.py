@@ -19,7 +19,7 @@ from scipy.special import expit
 from symloss.audit.noise import noise_of
 from symloss.checking import is_larger
 from symloss.corruption import Contamination, check_contamination, to_flip_rates
-from symloss.metrics.samples import Sample, two_samples
+from symloss.metrics.scores import Sample, two_samples
 
 Array = NDArray[np.float64]
 _LEAST_RATE = 0.002  # at 0 no label could be wrong

@@ -79,12 +79,6 @@ def lightgbm_metric(metric: str = "auc", threshold: float = 0.0) -> LightGBMMetr
     threshold : float
         The threshold of the balanced accuracy: 0 for the raw scores of ``lightgbm_objective``, 0.5 for probabilities,
         which the built-in binary objective gives to a metric.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> sl.boosting.lightgbm_metric("balanced_accuracy", threshold=0.5)
-    LightGBMMetric(metric='balanced_accuracy', threshold=0.5)
     """
     return LightGBMMetric(metric, threshold)
 
@@ -96,11 +90,5 @@ def xgboost_metric(metric: str = "auc", threshold: float = 0.0) -> XGBoostMetric
     ----------
     metric, threshold
         As in ``lightgbm_metric``. The balanced accuracy is reported as ``balanced_error``, which is 1 minus it.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> sl.boosting.xgboost_metric("auc")
-    XGBoostMetric(metric='auc', threshold=0.0)
     """
     return XGBoostMetric(metric, threshold)

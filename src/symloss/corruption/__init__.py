@@ -5,9 +5,8 @@ from symloss.corruption.annotators import Annotations, from_annotators
 from symloss.corruption.draws import RandomState as RandomState
 from symloss.corruption.draws import contaminate, contaminated_split, positive_unlabeled, unlabeled_unlabeled
 from symloss.corruption.flips import border_rates, flip_by_instance, flip_labels
-from symloss.corruption.keywords import from_keywords
 from symloss.corruption.rates import Contamination, FlipRates, to_contamination, to_flip_rates
-from symloss.corruption.two_sets import from_comparisons, from_similar_pairs, from_two_sets
+from symloss.corruption.two_sets import from_comparisons, from_keywords, from_similar_pairs, from_two_sets
 
 __all__ = [
     "Annotations",

@@ -96,15 +96,7 @@ def contaminated_split(
 def positive_unlabeled(
     X: Any, y: Any, *, prior: float, n_labeled: int, n_unlabeled: int, random_state: RandomState = None
 ) -> tuple[Any, Any]:
-    """Draw PU data: labeled positives (+1) and unlabeled points (-1) with a share ``prior`` of positives (pi = 1).
-
-    Examples
-    --------
-    >>> X, y = np.arange(20), np.repeat([1, -1], 10)
-    >>> X_pu, y_pu = positive_unlabeled(X, y, prior=0.5, n_labeled=4, n_unlabeled=8, random_state=0)
-    >>> bool((X_pu[y_pu == 1] < 10).all())
-    True
-    """
+    """Draw PU data: labeled positives (+1) and unlabeled points (-1) with a share ``prior`` of positives (pi = 1)."""
     return contaminate(
         X, y, pi=1.0, pi_prime=prior, n_positive=n_labeled, n_negative=n_unlabeled, random_state=random_state
     )
@@ -113,15 +105,7 @@ def positive_unlabeled(
 def unlabeled_unlabeled(
     X: Any, y: Any, *, priors: Sequence[float], sizes: Sequence[int], random_state: RandomState = None
 ) -> tuple[Any, Any]:
-    """Draw UU data: two unlabeled sets of given sizes and shares of positives, the larger share first (+1).
-
-    Examples
-    --------
-    >>> X, y = np.arange(20), np.repeat([1, -1], 10)
-    >>> X_uu, y_uu = unlabeled_unlabeled(X, y, priors=(0.75, 0.25), sizes=(4, 8), random_state=0)
-    >>> int((y_uu == -1).sum())
-    8
-    """
+    """Draw UU data: two unlabeled sets of given sizes and shares of positives, the larger share first (+1)."""
     if len(priors) != 2 or len(sizes) != 2:
         raise ValueError(f"priors and sizes must hold two numbers each, got {len(priors)} and {len(sizes)}")
     (pi, pi_prime), (n_positive, n_negative) = priors, sizes

@@ -9,26 +9,14 @@ from symloss.checking import check_contamination, check_fraction, check_probabil
 
 
 class Contamination(NamedTuple):
-    """The share of clean positives among the corrupted positives (pi) and the corrupted negatives (pi').
-
-    Examples
-    --------
-    >>> to_contamination(FlipRates(positive=0.2, negative=0.2), prior=0.5).pi
-    0.8
-    """
+    """The share of clean positives among the corrupted positives (pi) and the corrupted negatives (pi')."""
 
     pi: float
     pi_prime: float
 
 
 class FlipRates(NamedTuple):
-    """The probability that a clean positive, or a clean negative, carries the other label.
-
-    Examples
-    --------
-    >>> to_contamination(FlipRates(positive=0.5, negative=0.0), prior=0.5).pi  # no negative is labeled positive
-    1.0
-    """
+    """The probability that a clean positive, or a clean negative, carries the other label."""
 
     positive: float
     negative: float

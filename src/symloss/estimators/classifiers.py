@@ -17,12 +17,10 @@ from torch import nn
 
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.folds import Folds, merge, split
-from symloss.estimators.imputation import Imputation, has_missing
-from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge
-from symloss.estimators.threshold import fit_curve
+from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge, fit_curve
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.models.families import FAMILIES, as_module, family_of
-from symloss.models.family import PenalizedRisk, Scorer, TrainingData
+from symloss.models.family import Imputation, PenalizedRisk, Scorer, TrainingData, has_missing
 
 Array = NDArray[np.float64]
 
@@ -53,7 +51,6 @@ class _Classifier(BinaryClassifier):
         device: str = "cpu",
         threshold: str | float = "auto",
         cv: Any = 5,
-        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -75,7 +72,6 @@ class _Classifier(BinaryClassifier):
         self.device = device
         self.threshold = threshold
         self.cv = cv
-        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -88,21 +84,17 @@ class _Classifier(BinaryClassifier):
         """
         self._check_parameters()
         self._forget()
-        start = getattr(self, "scorer_", None) if self.warm_start else None
-        if start is not None and not isinstance(start, family_of(self.model).scorer):
-            raise ValueError(f"a warm start needs the model of the last fit, got {self.model!r}")
-        data = self._training(X, y, sample_weight, reset=start is None)
+        data = self._training(X, y, sample_weight)
         folds = split(self.cv, *data, self._seed()) if self._needs_folds() else []
         merged = merge(data, folds)
-        return self._fit_points(merged.data, merged.folds, start)
+        return self._fit_points(merged.data, merged.folds)
 
-    def _fit_points(self, data: TrainingData, folds: Folds, start: Scorer | None = None) -> Self:
-        """Fit to points that have been checked and merged; ``start`` is the model that a warm start continues from."""
+    def _fit_points(self, data: TrainingData, folds: Folds) -> Self:
+        """Fit to points that have been checked and merged."""
         seed = self._seed()
         used = data.used()
-        kept = None if start is None else self._imputation()
-        imputation = kept or self._fit_imputation(used, with_indicators=start is None)
-        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed, start)
+        imputation = self._fit_imputation(used)
+        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
@@ -140,10 +132,10 @@ class _Classifier(BinaryClassifier):
         if check_objective is not None:
             check_objective(self._objective())
 
-    def _fit_scorer(self, data: TrainingData, seed: int, start: Scorer | None = None) -> Scorer:
+    def _fit_scorer(self, data: TrainingData, seed: int) -> Scorer:
         family = family_of(self.model)
         parameters = {name: getattr(self, name) for name in family.parameters}
-        return family.fit(data, self._objective(), seed, start, **parameters)
+        return family.fit(data, self._objective(), seed, **parameters)
 
     def _needs_folds(self) -> bool:
         """Return whether a threshold is chosen; otherwise eta is 1/2 at 0, if both classes are equally frequent."""
@@ -184,11 +176,10 @@ class _Classifier(BinaryClassifier):
             return None
         return Imputation(self.medians_, self.indicators_)
 
-    def _fit_imputation(self, data: TrainingData, with_indicators: bool = True) -> Imputation | None:
+    def _fit_imputation(self, data: TrainingData) -> Imputation | None:
         if family_of(self.model).takes_missing or sparse.issparse(data.X):
             return None
-        has_fixed_width = isinstance(self.model, nn.Module)
-        return Imputation.fit(data.X, data.weight, with_indicators and not has_fixed_width)
+        return Imputation.fit(data.X, data.weight, with_indicators=not isinstance(self.model, nn.Module))
 
     def _allows(self) -> tuple[bool, bool]:
         return family_of(self.model).takes_sparse, True
@@ -259,10 +250,6 @@ class BERClassifier(_Classifier):
     cv : int, splitter or iterable, default=5
         The folds that the threshold is chosen on. With a number, equal rows are in the same fold, unless they are more
         than 5% of all.
-    warm_start : bool, default=False
-        Whether a fit continues from the last one. Linear models and networks start from its weights, a Gaussian process
-        keeps its landmarks and its length, a forest gets the trees that it lacks, and all keep medians and indicators.
-        Models that the threshold is chosen with are fitted anew.
     random_state : int or numpy RandomState, default=None
         The seed of everything random.
     n_jobs : int, default=None

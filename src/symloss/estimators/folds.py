@@ -38,12 +38,6 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     groups : array of n, optional
         Rows of the same group are in the same fold; a splitter gets the groups. Without them, rows with the same
         features are a group, unless they are more than 5% of all.
-
-    Examples
-    --------
-    >>> train, test = split(2, np.arange(8)[:, None], np.array([True, False] * 4), np.ones(8), 0, groups=[0, 1] * 4)[0]
-    >>> sorted([train.tolist(), test.tolist()])
-    [[0, 2, 4, 6], [1, 3, 5, 7]]
     """
     if isinstance(cv, Integral):
         return _numbered(int(cv), X, positive, np.flatnonzero(weight > 0), seed, groups)
@@ -115,13 +109,7 @@ def check_test_folds(folds: Folds, positive: NDArray[np.bool_]) -> None:
 
 
 def equal_rows(X: Any) -> NDArray[np.intp]:
-    """Return a number for each row; equal rows have the same one, and the numbers follow from the values alone.
-
-    Examples
-    --------
-    >>> equal_rows(np.array([[1.0, np.nan], [0.0, 2.0], [1.0, np.nan], [-0.0, 2.0]]))
-    array([1, 0, 1, 0])
-    """
+    """Return a number for each row; equal rows have the same one, and the numbers follow from the values alone."""
     if isinstance(X, WithFrame):  # what the features do not tell, the frame may
         return np.arange(X.shape[0])
     if issparse(X):

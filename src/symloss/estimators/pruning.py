@@ -1,4 +1,4 @@
-"""Fit any classifier without the labels that are the least credible, so that it can follow the others more closely."""
+"""Fit any classifier without the labels that look least right, so that it can follow the others more closely."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from symloss.estimators.imputation import Imputation
 from symloss.metrics import auc
-from symloss.models.family import TrainingData
+from symloss.models.family import Imputation, TrainingData
 from symloss.models.process import fit_gaussian_process
 from symloss.threads import one_thread
 
@@ -30,9 +29,9 @@ _found: dict[str, Array] = {}
 
 
 class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Any binary classifier, fitted without a share of each class: the labels that are the least credible.
+    """Any binary classifier, fitted without a share of each class: the labels that look least right.
 
-    How credible a label is, is told by two forests and a Gaussian process that have not seen it.
+    Two forests and a Gaussian process that have not seen a label say how right it looks.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Leave out the least credible labels, and fit the classifier to the others."""
+        """Leave out the labels that look least right, and fit the classifier to the others."""
         if not 0 <= self.share < 1:
             raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
         X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=np.float64)
@@ -130,7 +129,7 @@ def _credibility(data: TrainingData, seed: int) -> Array:
             held_out.append(np.nan_to_num(forest.fit(data.X, sign, weight).oob_prediction_))
     if not issparse(data.X):
         complete = Imputation.fit(data.X, data.weight).transform(data.X)
-        _, left_out = fit_gaussian_process(complete, *data[1:], n_landmarks=_LANDMARKS, seed=seed)
+        _, left_out = fit_gaussian_process(data._replace(X=complete), seed, _LANDMARKS)
         held_out.append(left_out())
     total = np.zeros(len(sign))
     for scores in held_out:
@@ -140,7 +139,7 @@ def _credibility(data: TrainingData, seed: int) -> Array:
 
 
 def _kept(data: TrainingData, scores: Array, share: float) -> NDArray[np.intp]:
-    """Return the rows without a share of each class, by weight: those whose labels are the least credible."""
+    """Return the rows without a share of each class, by weight: those whose labels look least right."""
     kept = np.ones(len(scores), bool)
     for of_class, sign in ((data.positive, 1), (~data.positive, -1)):
         rows = np.flatnonzero(of_class)

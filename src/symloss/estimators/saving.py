@@ -23,9 +23,9 @@ from symloss import __version__
 from symloss.audit import Noise
 from symloss.columns import Encoding
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.judging import Calibration
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
-from symloss.estimators.threshold import Calibration
 from symloss.extras import require
 from symloss.files import whole_file
 from symloss.losses import get_loss, list_losses
@@ -94,8 +94,8 @@ def load(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> 
         The network of your own that was fitted, or the function that makes it. If several candidates of a CV estimator
         have one, a dict of them by the names of the candidates.
     trusted : collection of str
-        Only for CV forms with candidates that are not symloss's own: types that skops, which reads these, does not load
-        unless they are named. The error that is raised without them lists them.
+        For candidates that are not symloss's own: types that skops, which reads these, does not load unless they are
+        named. The error that is raised without them lists them.
 
     Examples
     --------
@@ -153,13 +153,7 @@ def load_with(path: str | Path, model: Any = None, trusted: Collection[str] = ()
 
 
 def damaged(path: str | Path, reason: object) -> DamagedFileError:
-    """Return the error that names a file and says in one line what is wrong with it.
-
-    Examples
-    --------
-    >>> damaged("model.safetensors", "no columns")
-    DamagedFileError('model.safetensors is damaged: no columns')
-    """
+    """Return the error that names a file and says in one line what is wrong with it."""
     text = f"no {reason}" if isinstance(reason, KeyError) else str(reason) or type(reason).__name__
     return DamagedFileError(f"{path} is damaged: {' '.join(text.split())[:500]}")
 

@@ -1,23 +1,146 @@
-"""Score candidates on folds of the corrupted labels: on all points, or by successive halving on ever larger parts."""
+"""Fit candidates, ours and those of users, and score them on folds: on all points, or by successive halving."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
-from symloss.estimators.candidates import Candidates, Scored, fit_and_score
-from symloss.estimators.folds import Folds, check_test_folds
-from symloss.estimators.judging import Judge, weights_by_least_squares, weights_of_average
+from symloss.estimators.classifiers import AUCClassifier, BERClassifier
+from symloss.estimators.folds import Folds, WithFrame, check_test_folds, split
+from symloss.estimators.judging import Judge, fit_curve, weights_by_least_squares, weights_of_average
 from symloss.estimators.pool import FEW
-from symloss.estimators.threshold import fit_curve
+from symloss.estimators.pruning import Pruned
+from symloss.models.families import family_of
 from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Candidates = Sequence[tuple[str, Any]]
+_REPEATED = 10  # weights that are whole numbers become repeated rows, at most so many times as many
+
+
+class Scored(NamedTuple):
+    """The scores of points by a candidate, the seconds that fitting and scoring took, and the fit if that is kept."""
+
+    scores: Array
+    seconds: float
+    fitted: Any
+
+
+def is_own(estimator: Any) -> bool:
+    """Return whether an estimator is one of ours."""
+    return isinstance(estimator, (BERClassifier, AUCClassifier))
+
+
+def takes_frame(estimator: Any) -> bool:
+    """Return whether an estimator takes columns of a data frame by name: whether a ``ColumnTransformer`` is in it."""
+    return any(isinstance(part, ColumnTransformer) for part in (estimator, *estimator.get_params().values()))
+
+
+def varies(estimator: Any) -> bool:
+    """Return whether fits to different parts of the points may differ much, as those of trees and boosting do."""
+    return not (is_own(estimator) and family_of(estimator.model).is_stable)
+
+
+def fit(estimator: Any, data: TrainingData) -> Any:
+    """Return a copy of a candidate, fitted to points with the labels False and True.
+
+    Weights that are whole numbers become repeated rows, if these are not too many: so they count as repetitions, also
+    where ``fit`` takes none, and in bins and leaves, which count rows.
+    """
+    estimator, data = clone(estimator), data._replace(X=_given(estimator, data.X))
+    if is_own(estimator):
+        estimator._check_parameters()
+        estimator.classes_, estimator.n_features_in_ = np.array([False, True]), data.X.shape[1]
+        folds = split(estimator.cv, *data, estimator._seed()) if estimator._needs_folds() else []
+        return estimator._fit_points(data, folds)
+    X, positive, weight = data
+    with _threads_of(estimator):
+        if (weight == 1).all():
+            return estimator.fit(X, positive)
+        if (weight % 1 == 0).all() and weight.sum() <= _REPEATED * len(weight) and not isinstance(estimator, Pruned):
+            rows = np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+            return estimator.fit(_safe_indexing(X, rows), positive[rows])
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(
+                f"{type(estimator).__name__} takes no sample_weight: expected weights that are whole numbers, of which "
+                f"it gets as many rows, at most {_REPEATED} per point in the mean; got a sum of {weight.sum():g} over "
+                f"{len(weight)} points"
+            )
+        return estimator.fit(X, positive, sample_weight=weight)
+
+
+def fit_and_score(
+    estimator: Any, X: Any, positive: NDArray[np.bool_], weight: Array, train: Rows, test: Rows, keeps: bool
+) -> Scored:
+    """Fit a candidate to some rows and score others; rows are taken here, so that each process is sent X only once."""
+    start = time.monotonic()
+    fitted = fit(estimator, TrainingData(X[train], positive[train], weight[train]))
+    scores = raw_scores(fitted, X[test])
+    return Scored(scores, time.monotonic() - start, fitted if keeps and varies(estimator) else None)
+
+
+def raw_scores(estimator: Any, X: Any) -> Array:
+    """Return the scores of a fitted candidate, or its probabilities of the positive label."""
+    X = _given(estimator, X)
+    # Several threads would add up the trees of a forest in any order, and so change the last digits.
+    with parallel_config("threading", n_jobs=1), _threads_of(estimator):
+        if hasattr(estimator, "decision_function"):
+            return np.asarray(estimator.decision_function(X))
+        return np.asarray(estimator.predict_proba(X)[:, 1])
+
+
+def sent(function: Any, *args: Any) -> Any:
+    """Return the result of a function that another process is to be sent, without a fit that cannot be pickled."""
+    result = function(*args)
+    try:
+        pickle.dumps(result)
+    except Exception:  # of any type: the fit is of the user's class
+        return result._replace(fitted=None) if isinstance(result, Scored) else None
+    return result
+
+
+def with_labels(estimator: Any, classes: NDArray[Any]) -> Any:
+    """Return a copy of a candidate that predicts the labels of the user, if it keeps its labels in ``classes_``."""
+    copied = copy.copy(estimator)
+    if isinstance(copied, Pipeline):
+        name, last = copied.steps[-1]
+        copied.steps = [*copied.steps[:-1], (name, with_labels(last, classes))]
+    elif "classes_" in vars(copied):
+        copied.classes_ = classes
+    return copied
+
+
+def _given(estimator: Any, X: Any) -> Any:
+    if not isinstance(X, WithFrame):
+        return X
+    return X.frame if takes_frame(estimator) else X.values
+
+
+def _threads_of(estimator: Any) -> AbstractContextManager[None]:
+    """Return a context with one thread for an estimator that is scikit-learn's in all its parts.
+
+    Our own estimators limit their threads themselves, and those of the user are left alone.
+    """
+    parts = [estimator, *(part for part in estimator.get_params().values() if hasattr(part, "fit"))]
+    whole = all(type(part).__module__.startswith("sklearn.") for part in parts)
+    return one_thread() if whole else nullcontext()
+
+
 _GROWTH = 8  # the better half of the candidates goes on to a part that is so many times as large
 _SMALLEST = 12_000  # points of a part, at least
 # Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.

@@ -34,12 +34,6 @@ class Properties:
     symmetric_radius : float
         l(z) + l(-z) is constant for z in [-radius, radius]. The radius is infinite for a symmetric loss, and 0 if no
         such interval exists.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> sl.Sigmoid().properties.symmetric_constant
-    1.0
     """
 
     convex: bool
@@ -138,14 +132,7 @@ class Loss:
         return cast(Tensor, _WithSlope.apply(z, self))  # type: ignore[no-untyped-call]
 
     def derivative(self, z: Any) -> Tensor:
-        """Return l'(z), element-wise.
-
-        Examples
-        --------
-        >>> import symloss as sl
-        >>> sl.Hinge().derivative(torch.tensor([0.0, 1.0, 2.0]))
-        tensor([-1.0000, -0.5000, -0.0000])
-        """
+        """Return l'(z), element-wise."""
         return self.slope(as_real(z, "margins"))
 
     def checked_value(self, z: Tensor) -> Tensor:
@@ -235,14 +222,6 @@ class Slope(Loss):
     """The derivative l' of a loss, itself treated as a loss with a structure and a slope.
 
     Its slope l'' is that of the smooth pieces. A corner of l is a step of l', and a step adds nothing to l''.
-
-    Examples
-    --------
-    >>> import torch, symloss as sl
-    >>> Slope(sl.Squared())(torch.tensor([0.0, 3.0]))
-    tensor([-2.,  4.])
-    >>> Slope(sl.Squared()).derivative(torch.tensor([0.0, 3.0]))
-    tensor([2., 2.])
     """
 
     loss: Loss

@@ -19,11 +19,6 @@ class Minimizer:
     """The minimizer f*(eta) of the conditional risk: a function, and its formula as plain text and as LaTeX.
 
     ``recovers_eta`` says whether f* is invertible. If it is, ``inverse`` maps scores back to class probabilities.
-
-    Examples
-    --------
-    >>> Logit().recovers_eta, Sign().recovers_eta
-    (True, False)
     """
 
     recovers_eta: ClassVar[bool] = False
@@ -41,13 +36,7 @@ class Minimizer:
 
 @dataclass(frozen=True)
 class Sign(Minimizer):
-    """``scale * sign(eta - 1/2)``: the Bayes classifier, scaled (theorem 8); an infinite scale means unbounded scores.
-
-    Examples
-    --------
-    >>> Sign()(torch.tensor([0.2, 0.5, 0.9]))
-    tensor([-1.,  0.,  1.])
-    """
+    """``scale * sign(eta - 1/2)``: the Bayes classifier, scaled (theorem 8); infinite if scores are unbounded."""
 
     scale: float = 1.0
 
@@ -102,13 +91,7 @@ class Logit(Minimizer):
 
 @dataclass(frozen=True)
 class Linear(Minimizer):
-    """``2 eta - 1``.
-
-    Examples
-    --------
-    >>> Linear().inverse(torch.tensor([-3.0, 0.0, 0.5]))
-    tensor([0.0000, 0.5000, 0.7500])
-    """
+    """``2 eta - 1``."""
 
     recovers_eta: ClassVar[bool] = True
     formula: ClassVar[str] = "2 eta - 1"
@@ -125,13 +108,7 @@ class Linear(Minimizer):
 
 @dataclass(frozen=True)
 class Tan(Minimizer):
-    """``tan(eta - 1/2)``, of the tangent loss.
-
-    Examples
-    --------
-    >>> Tan().inverse(torch.tensor([-3.0, 0.0, 0.5]))
-    tensor([0.0000, 0.5000, 0.9636])
-    """
+    """``tan(eta - 1/2)``, of the tangent loss."""
 
     recovers_eta: ClassVar[bool] = True
     formula: ClassVar[str] = "tan(eta - 0.5)"

@@ -14,9 +14,9 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
 
     With height 1, this is minus the slope of ``max(0, where - z)``.
     """
-    below = float(where) - z
-    # sign() turns NaN into 0, and adding 0 * NaN restores it. heaviside() also loses NaN, and is twenty times slower.
-    return below.sign().add_(below.clamp(-1, 1), alpha=0).add_(1).mul_(0.5 * height)
+    # A huge slope between 0 and the height: sign() would lose NaN, and heaviside() is twenty times slower.
+    steep = math.copysign(1e300 if z.dtype == torch.float64 else 1e38, height)
+    return (float(where) - z).mul_(steep).clamp_(-abs(height) / 2, abs(height) / 2).add_(height / 2)
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,6 @@ class Kink:
 
     Power 0 is a step down at ``where``, and has half its weight exactly there. Power 1 is a corner, and power 2 a jump
     in curvature.
-
-    Examples
-    --------
-    >>> Kink(where=1.0)
-    Kink(where=1.0, weight=1.0, power=1)
     """
 
     where: float
@@ -91,13 +86,7 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """``scale * exp(-rate * z)``: separable, so all pairs are computed in O(N).
-
-    Examples
-    --------
-    >>> ExponentialDecay()(torch.tensor(0.0))
-    tensor(1.)
-    """
+    """``scale * exp(-rate * z)``: separable, so all pairs are computed in O(N)."""
 
     scale: float = 1.0
     rate: float = 1.0
@@ -127,11 +116,6 @@ class Analytic:
         ``(intercept, slope)`` of the line that the loss approaches as z tends to minus and plus infinity.
     left_rate, right_rate : float
         The distance to that line decays like ``exp(-rate * |z|)``.
-
-    Examples
-    --------
-    >>> Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0)).derivative().left
-    (-1.0, 0.0)
     """
 
     pole_distance: float

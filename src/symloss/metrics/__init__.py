@@ -1,19 +1,18 @@
 """AUC and balanced accuracy, and what corrupted labels say of rates, curves and scores on clean labels."""
 
-from symloss.metrics.curves import CleanROC, clean_roc, clean_roc_band
+from symloss.metrics.curves import CleanROC, clean_roc, clean_roc_band, estimate_clean_partial_auc
 from symloss.metrics.estimates import (
     Estimate,
     clean_auc,
+    clean_auc_bounds,
     clean_auc_score,
     clean_balanced_accuracy,
     clean_balanced_accuracy_score,
     estimate_clean_auc,
     estimate_clean_balanced_accuracy,
 )
-from symloss.metrics.partial import estimate_clean_partial_auc
 from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scores import AUC, auc, balanced_accuracy
-from symloss.metrics.sensitivity import clean_auc_bounds
 
 __all__ = [
     "AUC",

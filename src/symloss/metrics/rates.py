@@ -18,8 +18,7 @@ from symloss.corruption import check_contamination
 from symloss.metrics.curves import check_costs
 from symloss.metrics.estimates import Estimate
 from symloss.metrics.intervals import binomial, of_sum
-from symloss.metrics.samples import two_samples
-from symloss.metrics.scores import class_accuracies
+from symloss.metrics.scores import class_accuracies, two_samples
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Families of models: linear, trees, a Gaussian process, and networks, among them the paper's perceptron."""
 
-from symloss.models.perceptron import Layers, Perceptron, PerceptronStack, lecun_normal
+from symloss.models.networks import Layers, Perceptron, PerceptronStack, lecun_normal
 
 __all__ = ["Layers", "Perceptron", "PerceptronStack", "lecun_normal"]

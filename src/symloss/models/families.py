@@ -23,13 +23,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def family_of(model: Any) -> Family:
-    """Return the family of a value of ``model``; whatever is no name in the table is a network of the user's own.
-
-    Examples
-    --------
-    >>> family_of("trees") is TREES, family_of(nn.Linear(2, 1)) is NETWORKS
-    (True, True)
-    """
+    """Return the family of a value of ``model``; whatever is no name in the table is a network of the user's own."""
     return FAMILIES.get(model, NETWORKS) if isinstance(model, str) else NETWORKS
 
 
@@ -37,13 +31,6 @@ def as_module(scorer: Scorer, threshold: float, imputation: tuple[Any, Any] | No
     """Return the scores of a fitted model, less a threshold, as a torch module: a copy on the CPU, in evaluation mode.
 
     With an imputation, which is medians and the places of indicators, the module replaces missing values first.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from symloss.models.linear import LinearScores
-    >>> as_module(LinearScores(np.array([2.0]), 1.0), 0.5)(torch.ones(1, 1)).detach()
-    tensor([2.5000])
     """
     name, family = next(item for item in FAMILIES.items() if isinstance(scorer, item[1].scorer))
     if family.to_module is None:

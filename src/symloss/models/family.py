@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import nn
 
@@ -16,6 +17,8 @@ from symloss.losses import Loss
 from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
+_MANY_ROWS = 100_000
+_ROUNDING = 1e-9  # sums of equal weights in different orders differ by less, as a share of their total
 _BLOCK = 2**20  # how many numbers a temporary array may hold
 
 
@@ -53,12 +56,6 @@ class PenalizedRisk(NamedTuple):
         The loss that replaces the zero-one loss in the risk.
     alpha : float
         The L2 penalty.
-
-    Examples
-    --------
-    >>> from symloss.losses import Hinge
-    >>> PenalizedRisk("auc", Hinge(), 0.1).alpha
-    0.1
     """
 
     risk: str
@@ -73,9 +70,8 @@ class Family:
     Parameters
     ----------
     fit : callable
-        ``fit(data, objective, seed, start, **parameters)`` returns a fitted model. ``data`` are the ``TrainingData``,
-        all weights above 0; ``objective`` is the ``PenalizedRisk`` to minimize; ``start`` is the model that a warm
-        start continues from, or None.
+        ``fit(data, objective, seed, **parameters)`` returns a fitted model. ``data`` are the ``TrainingData``, all
+        weights above 0; ``objective`` is the ``PenalizedRisk`` to minimize.
     scorer : type
         The class of fitted models: a NamedTuple with a method ``scores(X)``. ``save`` writes its fields into files.
     parameters : dict
@@ -95,12 +91,6 @@ class Family:
     is_stable : bool
         Whether fits to most of the points give nearly the scores of the fit to all. The CV forms average the fits to
         the folds of other families.
-
-    Examples
-    --------
-    >>> from symloss.models.families import FAMILIES
-    >>> [name for name, family in FAMILIES.items() if family.takes_sparse]
-    ['linear', 'trees']
     """
 
     fit: Callable[..., Scorer]
@@ -115,14 +105,7 @@ class Family:
 
 
 class Standardization(NamedTuple):
-    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1.
-
-    Examples
-    --------
-    >>> standardization = Standardization.fit(np.array([[0.0, 5.0], [2.0, 5.0]]), np.ones(2))
-    >>> standardization.transform(np.array([[4.0, 6.0]]))
-    array([[3., 1.]])
-    """
+    """The weighted mean and standard deviation of every feature; the scale of a constant feature is 1."""
 
     mean: Array
     scale: Array
@@ -147,13 +130,7 @@ class Standardization(NamedTuple):
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small.
-
-    Examples
-    --------
-    >>> list(blocks(5, 2**19))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Yield slices that cover n rows, each short enough that an array of the slice's rows and this width is small."""
     size = max(_BLOCK // max(width, 1), 1)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
@@ -164,36 +141,69 @@ def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
 
     Each is multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums
     exact.
-
-    Examples
-    --------
-    >>> balanced_weight(np.array([True, False, False]), np.array([1.0, 1.0, 1.0]))
-    array([2., 1., 1.])
     """
     return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
 
 
 def check_above_zero(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is above 0.
-
-    Examples
-    --------
-    >>> check_above_zero("alpha", 0.0)
-    Traceback (most recent call last):
-    ValueError: alpha must be above 0, got 0.0
-    """
+    """Raise ValueError unless a parameter is above 0."""
     if not value > 0:
         raise ValueError(f"{name} must be above 0, got {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise ValueError unless a parameter is a whole number of at least 1.
-
-    Examples
-    --------
-    >>> check_count("epochs", 0.5)
-    Traceback (most recent call last):
-    ValueError: epochs must be a whole number of at least 1, got 0.5
-    """
+    """Raise ValueError unless a parameter is a whole number of at least 1."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+class Imputation(NamedTuple):
+    """The median of every feature, and the features that get an indicator: 1 where the value is missing, else 0.
+
+    Indicators are appended to the features. A feature gets one if a value was missing when the model was fitted, unless
+    all were: such a feature becomes 0.
+    """
+
+    medians: Array
+    indicators: NDArray[np.intp]
+
+    @classmethod
+    def fit(cls, X: Array, weight: Array, with_indicators: bool = True) -> Imputation:
+        """Compute the medians of the columns; weights are above 0, and weight k counts as k repetitions."""
+        equal = bool((weight == weight[0]).all())
+        missing = np.isnan(X)
+        some, every = missing.any(0), missing.all(0)
+        if equal and not some.any():
+            # Only a prediction may need these medians: a part of very many rows tells them well enough.
+            return cls(np.median(X[:: len(X) // _MANY_ROWS + 1], axis=0), np.flatnonzero(some))
+        medians = np.zeros(X.shape[1])
+        for k in np.flatnonzero(~every):
+            known = ~missing[:, k]
+            medians[k] = np.median(X[known, k]) if equal else _weighted_median(X[known, k], weight[known])
+        return cls(medians, np.flatnonzero(some & ~every & with_indicators))
+
+    def transform(self, X: Any) -> Any:
+        """Return the features with medians in place of missing values, and the indicators after them.
+
+        A sparse matrix has no missing values.
+        """
+        if sparse.issparse(X):
+            none = sparse.csr_matrix((X.shape[0], len(self.indicators)))
+            return sparse.hstack([X, none], format="csr") if len(self.indicators) else X
+        if not len(self.indicators) and not has_missing(X):
+            return X
+        missing = np.isnan(X)
+        return np.hstack([np.where(missing, self.medians, X), missing[:, self.indicators]])
+
+
+def has_missing(X: Any) -> bool:
+    """Return whether a value of an array is missing; those of a sparse matrix never are."""
+    return not sparse.issparse(X) and any(bool(np.isnan(X[rows]).any()) for rows in blocks(*X.shape))
+
+
+def _weighted_median(values: Array, weight: Array) -> float:
+    """Return the median as if each value were repeated as often as its weight says."""
+    order = np.argsort(values)
+    middle = weight.sum() / 2 * np.array([1 - _ROUNDING, 1 + _ROUNDING])
+    low, high = values[order[np.searchsorted(np.cumsum(weight[order]), middle, side="right")]]
+    return float(low / 2 + high / 2)

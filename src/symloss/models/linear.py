@@ -25,13 +25,7 @@ _WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of rounded corners, in distances of
 
 
 class LinearScores(NamedTuple):
-    """Scores X @ coef + intercept.
-
-    Examples
-    --------
-    >>> LinearScores(np.array([2.0]), 1.0).scores(np.array([[0.5]]))
-    array([2.])
-    """
+    """Scores X @ coef + intercept."""
 
     coef: Array
     intercept: float
@@ -43,37 +37,15 @@ class LinearScores(NamedTuple):
 
 
 @one_thread()
-def fit_linear(
-    X: Any, positive: NDArray[np.bool_], weight: Array, objective: PenalizedRisk, start: LinearScores | None = None
-) -> LinearScores:
+def fit_linear(data: TrainingData, objective: PenalizedRisk, _: int = 0) -> LinearScores:
     """Minimize a risk over linear scores of the standardized features, to the optimum if the loss is convex.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Features.
-    positive : array of n bool
-        Whether each label is the positive one.
-    weight : array of n weights
-        Weight k counts as k repetitions, in the means and deviations of the features too.
-    objective : PenalizedRisk
-        The risk, and the penalty on the weights of the standardized features.
-    start : LinearScores, optional
-        The scores from which L-BFGS starts.
-
-    Examples
-    --------
-    >>> from symloss.losses import Logistic
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = fit_linear(X, X[:, 0] > 1, np.ones(4), PenalizedRisk("auc", Logistic(), 0.1))
-    >>> bool(model.coef[0] > 0)
-    True
+    The penalty is on the weights of the standardized features; weight k counts as k repetitions there, too.
     """
-    standardization = Standardization.fit(X, weight)
-    mean, scale = standardization
+    X, positive, weight = data
+    mean, scale = standardization = Standardization.fit(X, weight)
     features = standardization.transform(X) if isinstance(X, np.ndarray) else _standardized(X, mean, scale)
-    first = None if start is None else (start.coef * scale, float(start.intercept + mean @ start.coef))
-    weights, bias = minimize_risk(features, positive, weight, objective, first)
+    weights, bias = minimize_risk(features, positive, weight, objective)
     coef = weights / scale
     return LinearScores(coef, bias - float(mean @ coef))
 
@@ -93,11 +65,7 @@ def _standardized(X: Any, mean: Array, scale: Array) -> LinearOperator:
 
 
 def minimize_risk(
-    features: Any,
-    positive: NDArray[np.bool_],
-    weight: Array,
-    objective: PenalizedRisk,
-    start: tuple[Array, float] | None = None,
+    features: Any, positive: NDArray[np.bool_], weight: Array, objective: PenalizedRisk
 ) -> tuple[Array, float]:
     """Return the weights of the features and the intercept that minimize a risk, by L-BFGS.
 
@@ -108,15 +76,9 @@ def minimize_risk(
     -----
     ConvergenceWarning
         If 1,000 iterations do not suffice.
-
-    Examples
-    --------
-    >>> from symloss.losses import Unhinged
-    >>> objective = PenalizedRisk("ber", Unhinged(), 0.5)
-    >>> minimize_risk(np.array([[-1.0], [1.0]]), np.array([False, True]), np.ones(2), objective)[0]
-    array([2.])
     """
     *rounder, last = roundings(objective.loss)
+    start = None
     for loss in rounder:
         start = _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=loss), start, tolerance=1e-6)
     return _minimize_by_lbfgs(features, positive, weight, objective._replace(loss=last), start, tolerance=1e-15)
@@ -174,12 +136,6 @@ class Rounded(Loss):
 
     It is symmetric if the loss is symmetric, and convex if the loss is convex. A corner max(0, c - z) becomes
     (max(0, c + w - z)^2 - max(0, c - w - z)^2) / 4w, where w is the width.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> Rounded(sl.Hinge(), 0.5)(torch.tensor([0.0, 1.0, 2.0]))
-    tensor([1.0000, 0.1250, 0.0000])
     """
 
     loss: Loss
@@ -209,14 +165,6 @@ def roundings(loss: Loss) -> list[Loss]:
     """Return the losses to minimize one after another, each from the minimizer of the one before.
 
     A loss without corners is returned alone.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> roundings(sl.Logistic())
-    [Logistic()]
-    >>> [loss.width for loss in roundings(sl.Hinge())]
-    [1.0, 0.1, 0.01, 0.001, 0.0001]
     """
     if not isinstance(loss.structure, Piecewise) or all(kink.power != 1 for kink in loss.structure.kinks):
         return [loss]
@@ -229,16 +177,12 @@ def check_alpha(objective: PenalizedRisk) -> None:
     check_above_zero("alpha", objective.alpha)
 
 
-def _fit(data: TrainingData, objective: PenalizedRisk, _: int, start: LinearScores | None) -> LinearScores:
-    return fit_linear(*data, objective, start)
-
-
 def _to_module(scorer: LinearScores, threshold: float) -> nn.Module:
     return LinearModule(scorer.coef, scorer.intercept - threshold)
 
 
 LINEAR = Family(
-    fit=_fit,
+    fit=fit_linear,
     scorer=LinearScores,
     parameters={},
     check_objective=check_alpha,

@@ -21,12 +21,6 @@ class ImputedScores(nn.Module):
 
     Medians take their place, and indicators of missing values come after the features; in float64, because other
     modules need all digits of large features.
-
-    Examples
-    --------
-    >>> scores = LinearModule(np.array([1.0, 10.0]), 0.5)
-    >>> ImputedScores(np.array([2.0]), np.array([0]), scores)(torch.tensor([[1.0], [torch.nan]])).detach()
-    tensor([ 1.5000, 12.5000])
     """
 
     medians: Tensor
@@ -48,13 +42,7 @@ class ImputedScores(nn.Module):
 
 
 class LinearModule(nn.Module):
-    """Scores X @ coef + intercept, in float64: large terms of opposite signs may cancel.
-
-    Examples
-    --------
-    >>> LinearModule(np.array([2.0]), 0.5)(torch.ones(1, 1)).detach()
-    tensor([2.5000])
-    """
+    """Scores X @ coef + intercept, in float64: large terms of opposite signs may cancel."""
 
     def __init__(self, coef: Array, intercept: float) -> None:
         super().__init__()
@@ -74,13 +62,6 @@ class StandardizedNetworks(nn.Module):
     """The mean score of networks on standardized features, less a threshold.
 
     Features are standardized in float64: where their mean is large, float32 has no digits left for what varies.
-
-    Examples
-    --------
-    >>> standardization = Standardization(np.array([1.0]), np.array([2.0]))
-    >>> module = StandardizedNetworks([nn.Flatten(0)], standardization, threshold=0.5)
-    >>> module(torch.tensor([[1.0], [5.0]]))
-    tensor([-0.5000,  1.5000])
     """
 
     mean: Tensor
@@ -103,13 +84,7 @@ class StandardizedNetworks(nn.Module):
 
 
 class LaplaceKernels(nn.Module):
-    """Scores sum_k dual_k exp(-|x - landmark_k| / length), summed in float64: terms of opposite signs cancel.
-
-    Examples
-    --------
-    >>> LaplaceKernels(np.zeros((1, 1)), np.array([2.0]), length=1.0)(torch.zeros(1, 1))
-    tensor([2.])
-    """
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length), summed in float64: terms of opposite signs cancel."""
 
     landmarks: Tensor
     dual: Tensor
@@ -128,15 +103,7 @@ class LaplaceKernels(nn.Module):
 
 
 class AveragedScores(nn.Module):
-    """The weighted mean of the standardized scores of modules, less a threshold, summed in float64.
-
-    Examples
-    --------
-    >>> double = LinearModule(np.array([2.0]), 0.0)
-    >>> numbers = np.array([[0.5, 0.5], [1.0, 0.0], [2.0, 1.0]])
-    >>> AveragedScores([double, double], *numbers, threshold=0.25)(torch.ones(1, 1)).detach()
-    tensor([1.])
-    """
+    """The weighted mean of the standardized scores of modules, less a threshold, summed in float64."""
 
     weights: Tensor
     means: Tensor

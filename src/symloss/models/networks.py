@@ -1,11 +1,11 @@
-"""Neural networks: several are trained at once on shuffled batches, and their scores are averaged."""
+"""Neural networks, the paper's perceptron among them: several are trained at once, and their scores are averaged."""
 
 from __future__ import annotations
 
 import copy
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from symloss.checking import check_fraction
+from symloss.corruption import RandomState
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
 from symloss.metrics import auc
 from symloss.models.family import (
@@ -26,21 +27,126 @@ from symloss.models.family import (
     check_count,
 )
 from symloss.models.modules import StandardizedNetworks
-from symloss.models.perceptron import PerceptronStack, lecun_normal
 from symloss.threads import one_thread, threads_for
+
+_VECTOR = 16  # float32 numbers in the widest registers
+
+
+class Perceptron(nn.Module):
+    """One hidden layer of ReLU units and one output, d-500-1 in the paper; LeCun-normal weights, zero biases.
+
+    Parameters
+    ----------
+    n_features : int
+        The dimension d of the inputs.
+    hidden_units : int
+        The number of hidden units.
+    random_state : int or numpy Generator, optional
+        Seed of the initial weights.
+    """
+
+    def __init__(self, n_features: int, hidden_units: int = 500, random_state: RandomState = None) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(n_features, hidden_units)
+        self.output = nn.Linear(hidden_units, 1)
+        initial = lecun_normal(n_features, hidden_units, np.random.default_rng(random_state))
+        self.load_state_dict(initial.state_dict())
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (..., n) of the points (..., n, d)."""
+        scores: Tensor = self.output(torch.relu(self.hidden(X))).squeeze(-1)
+        return scores
+
+
+class Layers(NamedTuple):
+    """The parameters of perceptrons, any number of them: leading dimensions are models.
+
+    Parameters
+    ----------
+    hidden : Tensor of shape (..., d + 1, hidden units)
+        The first layer's weights, and its biases as the last row.
+    output, bias : Tensor of shape (..., 1, hidden units) and (..., 1)
+        The second layer's weights and its bias.
+    """
+
+    hidden: Tensor
+    output: Tensor
+    bias: Tensor
+
+    def part(self, models: Any) -> Layers:
+        """Return one of the perceptrons, or some, as views."""
+        return Layers(*(part[models] for part in self))
+
+    def scores(self, X: Tensor) -> Tensor:
+        """Return the scores (k, n) of points (n, d), or of points (k, n, d) where each perceptron has its own."""
+        hidden = torch.relu(X @ self.hidden[..., :-1, :] + self.hidden[..., -1:, :])
+        return (hidden @ self.output.mT).squeeze(-1) + self.bias
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the parameters of one model, under the names that ``Perceptron`` gives them."""
+        return {
+            "hidden.weight": self.hidden[:-1].T,
+            "hidden.bias": self.hidden[-1],
+            "output.weight": self.output,
+            "output.bias": self.bias,
+        }
+
+
+def lecun_normal(n_features: int, hidden_units: int, generator: np.random.Generator) -> Layers:
+    """Draw a perceptron's initial parameters: normal weights of variance 1 / (number of inputs), zero biases."""
+    hidden = torch.zeros(n_features + 1, hidden_units)
+    for weights, inputs in ((hidden[:-1], n_features), (output := torch.empty(1, hidden_units), hidden_units)):
+        drawn = generator.standard_normal(weights.shape, dtype=np.float32) / np.float32(np.sqrt(inputs))
+        weights.copy_(torch.from_numpy(drawn))
+    return Layers(hidden, output, torch.zeros(1))
+
+
+class PerceptronStack(nn.Module):
+    """Perceptrons of one shape side by side: row k of the scores is what perceptron k alone would return."""
+
+    def __init__(self, models: Sequence[Layers]) -> None:
+        super().__init__()
+        self.n_features, self.hidden_units = models[0].hidden.shape[0] - 1, models[0].hidden.shape[1]
+        # One row per model, filled up to whole vectors of a CPU. Then an optimizer rounds a parameter in the same way
+        # wherever it is in the stack, and a perceptron does not depend on its neighbors.
+        size = sum(part.numel() for part in models[0])
+        self.rows = nn.Parameter(models[0].hidden.new_zeros(len(models), size + -size % _VECTOR))
+        with torch.no_grad():
+            for k, model in enumerate(models):
+                for target, part in zip(self.layers.part(k), model, strict=True):
+                    target.copy_(part)
+
+    def __len__(self) -> int:
+        """The number of perceptrons."""
+        return len(self.rows)
+
+    @property
+    def layers(self) -> Layers:
+        """The parameters, with the models as their leading dimension: views of ``rows``."""
+        first, units = (self.n_features + 1) * self.hidden_units, self.hidden_units
+        return Layers(
+            self.rows[:, :first].view(len(self.rows), -1, units),
+            self.rows[:, None, first : first + units],
+            self.rows[:, first + units : first + units + 1],
+        )
+
+    def perceptron(self, k: int) -> Perceptron:
+        """Return a copy of perceptron k."""
+        copy = Perceptron(self.n_features, self.hidden_units, random_state=0)
+        copy.load_state_dict(self.layers.part(k).state_dict())
+        return copy
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return the scores (k, n) of the points (n, d), or of points (k, n, d) where each perceptron has its own."""
+        return self.layers.scores(X)
+
 
 Rows = NDArray[np.intp]
 _BLOCK = 1024  # how many points are scored together
 
 
 class Ensemble(nn.Module):
-    """Several networks as one module, whose scores have shape (k, n): one row per network, one column per point.
-
-    Examples
-    --------
-    >>> Ensemble([nn.Linear(2, 1), nn.Linear(2, 1)])(torch.zeros(5, 2)).shape
-    torch.Size([2, 5])
-    """
+    """Several networks as one module, whose scores have shape (k, n): one row per network, one column per point."""
 
     def __init__(self, networks: list[nn.Module]) -> None:
         super().__init__()
@@ -58,14 +164,7 @@ def _one_score_per_point(scores: Tensor, n: int) -> Tensor:
 
 
 class NetworkScores(NamedTuple):
-    """The mean score of networks on standardized features.
-
-    Examples
-    --------
-    >>> stack = PerceptronStack([lecun_normal(2, 8, np.random.default_rng(seed)) for seed in range(3)])
-    >>> NetworkScores(stack, Standardization(np.zeros(2), np.ones(2))).scores(np.zeros((1, 2)))
-    array([0.])
-    """
+    """The mean score of networks on standardized features."""
 
     networks: nn.Module
     standard: Standardization
@@ -86,23 +185,7 @@ class NetworkScores(NamedTuple):
 def build_networks(model: Any, n_features: int, hidden_units: int, n_seeds: int, seed: int) -> nn.Module:
     """Return networks to be trained: new perceptrons, networks that a function makes, or a copy of a network.
 
-    Parameters
-    ----------
-    model : "mlp", nn.Module or callable
-        A callable takes the number of features and returns a network. The copy of a module keeps its weights.
-    n_features, hidden_units : int
-        The size of a perceptron.
-    n_seeds : int
-        How many perceptrons, or networks of a callable; a module gives one network.
-    seed : int
-        The seed of the initial weights.
-
-    Examples
-    --------
-    >>> len(build_networks("mlp", 4, hidden_units=10, n_seeds=3, seed=0))
-    3
-    >>> len(build_networks(lambda d: nn.Linear(d, 1), 4, hidden_units=10, n_seeds=2, seed=0).networks)
-    2
+    A callable takes the number of features and returns a network. The copy of a module keeps its weights.
     """
     if isinstance(model, str):
         generators = [np.random.default_rng([seed, k]) for k in range(n_seeds)]
@@ -118,7 +201,6 @@ def fit_networks(
     data: TrainingData,
     objective: PenalizedRisk,
     seed: int,
-    start: NetworkScores | None = None,
     *,
     model: Any,
     hidden_units: int,
@@ -133,43 +215,12 @@ def fit_networks(
 ) -> NetworkScores:
     """Train networks by AMSGrad on shuffled batches, in which both classes have their share.
 
-    Parameters
-    ----------
-    data : TrainingData
-        The points; weight k counts as k repetitions within a batch.
-    objective : PenalizedRisk
-        The risk of a batch, and the weight decay.
-    seed : int
-        The seed of initial weights, of batches, and of anything random in the networks.
-    start : NetworkScores, optional
-        A model of which a copy is trained further; its standardization is kept.
-    model, hidden_units, n_seeds
-        Those of ``build_networks``.
-    epochs, batch_size, learning_rate
-        How often training goes through the data, the number of points in a batch, and AMSGrad's learning rate.
-    early_stopping, validation_fraction, patience
-        Whether to hold out a fraction of the points, to stop after so many epochs without a larger AUC on them, and to
-        return to the best epoch. Their labels may be corrupted, too: the AUC on them is an increasing function of the
-        clean AUC (corollary 2).
-    device : str
-        The torch device to train on.
-
-    Examples
-    --------
-    >>> from symloss.losses import Unhinged
-    >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> data, objective = TrainingData(X, X[:, 0] > 0, np.ones(40)), PenalizedRisk("auc", Unhinged(), 0.01)
-    >>> settings = {"hidden_units": 20, "n_seeds": 2, "epochs": 20, "batch_size": 20, "learning_rate": 1e-3}
-    >>> low, high = fit_networks(data, objective, 0, model="mlp", **settings).scores(X[[0, -1]])
-    >>> bool(low < high)
-    True
+    The parameters are those of the estimators. Labels that are held out for early stopping may be corrupted, too: the
+    AUC on them is an increasing function of the clean AUC (corollary 2).
     """
     with one_thread():
-        if start is None:
-            networks = build_networks(model, data.X.shape[1], hidden_units, n_seeds, seed)
-            standardization = Standardization.fit(data.X, data.weight)
-        else:
-            networks, standardization = copy.deepcopy(start)
+        networks = build_networks(model, data.X.shape[1], hidden_units, n_seeds, seed)
+        standardization = Standardization.fit(data.X, data.weight)
         validation = None
         if early_stopping:
             train, held_out = hold_out(data.positive, validation_fraction, seed)
@@ -214,14 +265,7 @@ def fit_networks(
 
 
 def hold_out(positive: NDArray[np.bool_], fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it.
-
-    Examples
-    --------
-    >>> train, validation = hold_out(np.array([True, False] * 10), 0.1, seed=0)
-    >>> len(train), len(validation)
-    (18, 2)
-    """
+    """Return rows to train on, and rows to validate on: a fraction of each class, and at least one point of it."""
     generator = np.random.default_rng(seed)
     held_out = []
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):

@@ -27,14 +27,7 @@ _JITTER = 1e-10  # added to the diagonal of the kernel, so that rounding leaves 
 
 
 class GaussianProcessScores(NamedTuple):
-    """Scores sum_k dual_k exp(-|x - landmark_k| / length) of standardized points.
-
-    Examples
-    --------
-    >>> model = GaussianProcessScores(Standardization(np.zeros(1), np.ones(1)), 1.0, np.zeros((1, 1)), np.array([2.0]))
-    >>> model.scores(np.array([[0.0]]))
-    array([2.])
-    """
+    """Scores sum_k dual_k exp(-|x - landmark_k| / length) of standardized points."""
 
     standard: Standardization
     length: float
@@ -102,55 +95,24 @@ class _Ridge(NamedTuple):
 
 @one_thread()
 def fit_gaussian_process(
-    X: Array,
-    positive: NDArray[np.bool_],
-    weight: Array,
-    *,
-    n_landmarks: int,
-    seed: int,
-    start: GaussianProcessScores | None = None,
+    data: TrainingData, seed: int, n_landmarks: int
 ) -> tuple[GaussianProcessScores, Callable[[], Array]]:
     """Fit labels +1 and -1; return the model, and a function that returns the points' scores by models without each.
 
-    Both classes have the same total weight, so that the mean of the labels is 0.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Features.
-    positive : array of n bool
-        Whether each label is the positive one.
-    weight : array of n weights
-        Weight k counts as k repetitions, of which one is left out.
-    n_landmarks : int
-        The largest number of landmarks, which are points drawn by their weights.
-    seed : int
-        The seed of drawing landmarks.
-    start : GaussianProcessScores, optional
-        A model whose landmarks and length are kept; only the noise is found anew.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 100)[:, None]
-    >>> model, left_out = fit_gaussian_process(X, X[:, 0] > 0.5, np.ones(100), n_landmarks=20, seed=0)
-    >>> low, high = model.scores(np.array([[0.1], [0.9]]))
-    >>> bool(low < -0.5 and high > 0.5 and abs(left_out()[10] - low) < 0.1)
-    True
+    Both classes have the same total weight, so that the mean of the labels is 0. Weight k counts as k repetitions, of
+    which one is left out. Landmarks, at most ``n_landmarks``, are points drawn by their weights.
     """
-    generator = np.random.default_rng(seed)
-    if start is None:
-        standard = Standardization.fit(X, weight)
-        landmarks = standard.transform(_draw_landmarks(X, weight, n_landmarks, generator))
-    else:
-        standard, landmarks = start.standard, start.landmarks
+    X, positive, weight = data
+    generator, standard = np.random.default_rng(seed), Standardization.fit(X, weight)
+    landmarks = standard.transform(_draw_landmarks(X, weight, n_landmarks, generator))
     points, between = standard.transform(X), cdist(landmarks, landmarks)
-    lengths = [share * _median(between) for share in _LENGTHS] if start is None else [start.length]
+    lengths = [share * _median(between) for share in _LENGTHS]
     balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
-    data = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
+    labeled = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
     rows = _draw_rows(positive, _CHOSEN_ON, generator)
-    ridge, length, noise = _most_likely(data.some(rows), landmarks, between, lengths)
+    ridge, length, noise = _most_likely(labeled.some(rows), landmarks, between, lengths)
     if len(rows) < len(points):
-        ridge = _Ridge.fit(data, _distances(points, landmarks), between, length)
+        ridge = _Ridge.fit(labeled, _distances(points, landmarks), between, length)
     one = balance * np.minimum(weight, 1.0)  # how much one repetition counts
 
     @one_thread()
@@ -160,7 +122,7 @@ def fit_gaussian_process(
         for distances, rows in _distances(points, landmarks):
             F = np.exp(-distances / length) @ ridge.root
             h = one[rows] * ((F @ ridge.vectors) ** 2 @ (1 / (ridge.eigenvalues + noise)))
-            scores[rows] = (F @ coefficients - h * data.y[rows]) / (1 - np.minimum(h, _LARGEST_LEVERAGE))
+            scores[rows] = (F @ coefficients - h * labeled.y[rows]) / (1 - np.minimum(h, _LARGEST_LEVERAGE))
         return scores
 
     return GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise)), left_out
@@ -203,10 +165,8 @@ def _draw_rows(positive: NDArray[np.bool_], most: int, generator: np.random.Gene
     return np.concatenate([of[: max(most - fewer, fewer) if len(of) > fewer else fewer] for of in rows])
 
 
-def _fit(
-    data: TrainingData, _: PenalizedRisk, seed: int, start: GaussianProcessScores | None, n_landmarks: int
-) -> GaussianProcessScores:
-    return fit_gaussian_process(*data, n_landmarks=n_landmarks, seed=seed, start=start)[0]
+def _fit(data: TrainingData, _: PenalizedRisk, seed: int, n_landmarks: int) -> GaussianProcessScores:
+    return fit_gaussian_process(data, seed, n_landmarks)[0]
 
 
 def _to_module(scorer: GaussianProcessScores, threshold: float) -> nn.Module:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +20,7 @@ _MOST_FEATURES = 2**24  # in a file
 
 
 class ForestScores(NamedTuple):
-    """The scores of a fitted scikit-learn forest, between -1 and 1.
-
-    Examples
-    --------
-    >>> ForestScores(ExtraTreesRegressor(random_state=0).fit([[0.0], [1.0]], [-1, 1])).scores([[1.0]])
-    array([1.])
-    """
+    """The scores of a fitted scikit-learn forest, between -1 and 1."""
 
     forest: Any
 
@@ -37,16 +30,14 @@ class ForestScores(NamedTuple):
 
 
 def fit_forest(
-    X: Any,
-    positive: NDArray[np.bool_],
-    weight: Array,
+    data: TrainingData,
+    _: PenalizedRisk,
+    seed: int,
     *,
     n_estimators: int,
     min_samples_leaf: int,
-    seed: int,
-    n_jobs: int | None,
+    n_jobs: int | None = None,
     splits: str = "random",
-    start: ForestScores | None = None,
 ) -> ForestScores:
     """Grow randomized trees with large leaves on labels +1 and -1; both classes have the same total weight.
 
@@ -55,40 +46,12 @@ def fit_forest(
     unhinged risk in the space of this kernel is the sum of the labels, and that is the average label of a point's
     leaves. Large leaves average the label noise away.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        Features; values may be missing where scikit-learn allows it.
-    positive : array of n bool
-        Whether each label is the positive one.
-    weight : array of n positive weights
-        Weight k counts as k repetitions.
-    n_estimators : int
-        The number of trees.
-    min_samples_leaf : int
-        The fewest points in a leaf, counted as if both classes had the same size.
-    seed, n_jobs : int
-        scikit-learn's ``random_state`` and ``n_jobs``.
-    splits : {"random", "best"}
-        Whether a node tries one random split of each feature that it looks at (extremely randomized trees), or all
-        (a random forest, whose trees are grown on bootstrap samples).
-    start : ForestScores, optional
-        A forest, of which a copy gets the trees that it lacks.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 100)[:, None]
-    >>> model = fit_forest(X, X[:, 0] > 0.5, np.ones(100), n_estimators=50, min_samples_leaf=10, seed=0, n_jobs=None)
-    >>> low, high = model.scores(X[[0, -1]])
-    >>> bool(low < -0.5 and high > 0.5)
-    True
+    The points of a leaf are counted as if both classes had the same size.
     """
-    if start is not None and type(start.forest) is not FORESTS[splits]:
-        raise ValueError(f"a warm start needs the splits of the last fit, got splits={splits!r}")
+    X, positive, weight = data
     many = len(weight) > POINTS_OF_A_TREE
     points_of_a_tree = weight.sum() * min(1.0, POINTS_OF_A_TREE / len(weight))
-    forest = FORESTS[splits]() if start is None else copy.deepcopy(start.forest)
-    forest.set_params(
+    forest = FORESTS[splits](
         n_estimators=n_estimators,
         # A share of the weight, so that weights count as repetitions; 1 - 1e-9, so that rounding never forbids a leaf.
         min_weight_fraction_leaf=min((1 - 1e-9) * min_samples_leaf / points_of_a_tree, 0.5),
@@ -97,15 +60,8 @@ def fit_forest(
         max_samples=POINTS_OF_A_TREE if many else None,
         random_state=seed,
         n_jobs=n_jobs,
-        warm_start=start is not None,
     )
     return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced_weight(positive, weight)))
-
-
-def _fit(
-    data: TrainingData, _: PenalizedRisk, seed: int, start: ForestScores | None, **parameters: Any
-) -> ForestScores:
-    return fit_forest(*data, **parameters, seed=seed, start=start)
 
 
 def _check_splits(name: str, value: Any) -> None:
@@ -122,7 +78,7 @@ def _check_objective(objective: PenalizedRisk) -> None:
 
 
 TREES = Family(
-    fit=_fit,
+    fit=fit_forest,
     scorer=ForestScores,
     parameters={
         "n_estimators": check_count,
@@ -141,13 +97,6 @@ def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the parameters and the arrays of a fitted forest or boosting; None if arrays cannot hold it.
 
     The nodes of all trees stand one after another, one array for each field of scikit-learn's nodes.
-
-    Examples
-    --------
-    >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> parameters, arrays = trees_of_model(forest)
-    >>> arrays["sizes"].tolist(), arrays["nodes"]["left_child"].tolist()
-    ([3, 3], [1, -1, -1, 1, -1, -1])
     """
     arrays: dict[str, Any] = {}
     if type(model) in (ExtraTreesRegressor, RandomForestRegressor) and hasattr(model, "estimators_"):
@@ -169,14 +118,7 @@ def trees_of_model(model: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
 
 
 def model_of_trees(kind: Any, parameters: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    """Return the model of ``trees_of_model``; raise ValueError if a tree points outside itself.
-
-    Examples
-    --------
-    >>> forest = ExtraTreesRegressor(2, random_state=0).fit([[0.0], [1.0]], [-1, 1])
-    >>> model_of_trees(ExtraTreesRegressor, *trees_of_model(forest)).predict([[1.0]])
-    array([1.])
-    """
+    """Return the model of ``trees_of_model``; raise ValueError if a tree points outside itself."""
     n_features, sizes = arrays["n_features"], arrays["sizes"]
     if not 1 <= n_features <= _MOST_FEATURES or not len(sizes) or (sizes < 1).any():
         raise ValueError(f"expected trees of 1 to {_MOST_FEATURES} features, of at least one node each")

@@ -86,11 +86,6 @@ def boldface(means: Sequence[float], standard_errors: Sequence[float | None], tr
     The test is one-sided and unpaired, with significance level 5% and Welch's degrees of freedom. For the printed means
     and standard errors, it gives the published boldface wherever their rounding leaves no doubt. After one trial, whose
     standard error is None, only the best mean is in boldface.
-
-    Examples
-    --------
-    >>> boldface([82.3, 84.1, 83.0], [0.8, 0.6, 0.5], trials=20)
-    [False, True, True]
     """
     best = max(range(len(means)), key=means.__getitem__)
     return [

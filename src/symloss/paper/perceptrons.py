@@ -21,7 +21,7 @@ from torch.nn import functional as F  # noqa: N812
 from symloss.checking import is_positive
 from symloss.functional import RISKS
 from symloss.losses import Loss
-from symloss.models import Perceptron
+from symloss.models import Layers, lecun_normal
 from symloss.paper.protocol import MATCHED, Settings
 
 
@@ -101,30 +101,6 @@ class Risk:
         return gradient.mul_(classes.per_pair)
 
 
-class Perceptrons(NamedTuple):
-    """The parameters of k perceptrons.
-
-    Parameters
-    ----------
-    hidden : Tensor of shape (k, d + 1, hidden units)
-        The first layer's weights, and its biases as the last row.
-    output, bias : Tensor of shape (k, 1, hidden units) and (k, 1)
-    """
-
-    hidden: Tensor
-    output: Tensor
-    bias: Tensor
-
-    def part(self, models: slice) -> Perceptrons:
-        """Return some of the perceptrons, as views."""
-        return Perceptrons(*(part[models] for part in self))
-
-    def scores(self, X: Tensor) -> Tensor:
-        """Return the scores (k, n) of points (n, d), or of points (k, n, d) where each perceptron has its own."""
-        hidden = torch.relu(X @ self.hidden[:, :-1] + self.hidden[:, -1:])
-        return (hidden @ self.output.mT).squeeze(-1) + self.bias
-
-
 @torch.no_grad()
 def train(
     X: Tensor,
@@ -133,7 +109,7 @@ def train(
     generators: Sequence[np.random.Generator],
     settings: Settings = MATCHED,
     together: bool | None = None,
-) -> Perceptrons:
+) -> Layers:
     """Train a perceptron for every risk in every trial, by AMSGrad on shuffled batches of both classes.
 
     Parameters
@@ -147,21 +123,17 @@ def train(
 
     Returns
     -------
-    Perceptrons
+    Layers
         After the last epoch; risk j in trial t is number ``j * trials + t``.
     """
     together = X.device.type != "cpu" if together is None else together
     if not together and len(generators) > 1:
         parts = [train(X[t : t + 1], y[t : t + 1], risks, [of], settings) for t, of in enumerate(generators)]
-        return Perceptrons(*(torch.stack(of, 1).flatten(0, 1) for of in zip(*parts, strict=True)))
+        return Layers(*(torch.stack(of, 1).flatten(0, 1) for of in zip(*parts, strict=True)))
     trials, points = len(generators), F.pad(X.to(torch.float32), (0, 1), value=1.0)
-    models = [Perceptron(X.shape[2], settings.hidden_units, of).requires_grad_(False) for of in generators] * len(risks)
-    parameters = Perceptrons(
-        torch.stack([torch.cat([of.hidden.weight.T, of.hidden.bias[None]]) for of in models]).to(X.device),
-        torch.stack([of.output.weight for of in models]).to(X.device),
-        torch.stack([of.output.bias for of in models]).to(X.device),
-    )
-    gradients = Perceptrons(*(torch.zeros_like(part) for part in parameters))
+    models = [lecun_normal(X.shape[2], settings.hidden_units, of) for of in generators] * len(risks)
+    parameters = Layers(*(torch.stack(part).to(X.device) for part in zip(*models, strict=True)))
+    gradients = Layers(*(torch.zeros_like(part) for part in parameters))
     for part, gradient in zip(parameters, gradients, strict=True):
         part.grad = gradient
     optimizer = torch.optim.Adam(
@@ -176,7 +148,7 @@ def train(
 
 
 def _write_gradients(
-    risks: Sequence[Risk], parameters: Perceptrons, gradients: Perceptrons, points: Tensor, classes: Classes
+    risks: Sequence[Risk], parameters: Layers, gradients: Layers, points: Tensor, classes: Classes
 ) -> None:
     weights, output, bias = parameters
     hidden = torch.bmm(points, weights).relu_()

@@ -49,12 +49,6 @@ class Run:
         For each data set and noise rate, how the scores were computed: source of the data, device, seconds, versions.
     scores, curves : DataFrame, optional
         As in the files; scores are from 0 to 100.
-
-    Examples
-    --------
-    >>> run = Run.of({"auc": {"sigmoid": [90, 91.00001]}}, family="uci", dataset="spambase", pi=0.65, pi_prime=0.45)
-    >>> run.trials, run.scores["score"].tolist()
-    (2, [90.0, 91.0])
     """
 
     family: str

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symloss.files import write_whole
 from symloss.losses import get_loss, list_losses
@@ -25,14 +25,17 @@ from symloss.paper.compare import (
     worst_cells,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoid", "unhinged")
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
 FAMILIES = {"uci": "UCI and LIBSVM", "mnist": "MNIST", "cifar10": "CIFAR-10, airplane against"}
-SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
+SUMMARY_COLUMNS = ("", "scores", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 WORST_COLUMNS = ("family", "data set", "score", "noise", "loss", "ours", "paper", "diff", "z")
-CHANCE_COLUMNS = ("", "cells", *(f"|z| > {limit}" for limit in LIMITS), "largest")
+CHANCE_COLUMNS = ("", "scores", *(f"|z| > {limit}" for limit in LIMITS), "largest")
 CHANCE_NOTE = (
-    "Number of cells with a large |z|, and in brackets the number that chance alone would give, and the median of the "
+    "Number of scores with a large |z|, and in brackets the number that chance alone would give, and the median of the "
     "largest |z|:"
 )
 ScoreText = Callable[[float, float | None, bool | None], str]  # of a mean, its standard error and its boldface
@@ -170,7 +173,7 @@ def near_text(cells: Sequence[Cell]) -> str:
     if not summary["compared"]:
         return ""
     near, less = share_text(summary["share_within_1_5"]), share_text(summary["share_within_3"])
-    return f"Within 1.5 points of the paper: {near} of the cells; within 3 points: {less}."
+    return f"Within 1.5 points of the paper: {near} of the scores; within 3 points: {less}."
 
 
 def worst_texts(cells: Sequence[Cell], number: int) -> list[list[str]]:
@@ -210,7 +213,7 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
         headings = ["π, π'" if table.noise is None else "data set", "", *map(loss_heading, table.losses)]
         parts += [f"## {_escaped(table.title())}", _markdown(headings, score_lines(table, _markdown_score))]
     if worst := worst_texts(cells, 20):
-        parts += ["## The cells that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
+        parts += ["## The scores that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
                   _markdown(CHANCE_COLUMNS, chance_texts(cells))]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -308,3 +311,53 @@ def _latex_score(mean: float, se: float | None, bold: bool) -> str:
 def latex_escaped(text: str) -> str:
     """Return a text without LaTeX's special characters."""
     return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+LEGEND = """\
+scores: ours that the paper has, too.
+rms: root mean square of our means minus the paper's means, in points.
+|z| < 1, 2, 3: shares of the scores; about 68, 95 and 99.7% by chance alone.
+boldface: scores that agree: in boldface in both tables, or in neither.
+best loss: rows whose best loss in our runs is in boldface in the paper.
+The last two columns count only rows with all seven losses of the paper."""
+
+
+def print_comparison(cells: Sequence[Cell], console: Console) -> None:
+    """Print every table of the comparison, with three lines a row: our scores, the paper's, and the differences."""
+    for table in score_tables(cells):
+        console.print(table.title(), style="bold", markup=False, highlight=False, soft_wrap=True)
+        lines = ([label or what, *texts] for label, what, *texts in score_lines(table, _score))
+        narrow = ([text.replace("difference", "diff").replace(", ", " ") for text in line] for line in lines)
+        _print_table(["", *map(loss_heading, table.losses)], narrow, 1, console)
+
+
+def print_summary(cells: Sequence[Cell], console: Console) -> None:
+    """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate."""
+    _print_table(SUMMARY_COLUMNS, summary_lines(cells), 1, console)
+    console.print("\n".join([near_text(cells), LEGEND]).strip(), highlight=False)
+
+
+def print_worst(cells: Sequence[Cell], number: int, console: Console) -> None:
+    """Print the cells that differ most, and how many such cells chance would give, for each family and for all."""
+    _print_table(WORST_COLUMNS, worst_texts(cells, number), 5, console)
+    console.print(CHANCE_NOTE, highlight=False)
+    _print_table(CHANCE_COLUMNS, chance_texts(cells), 1, console)
+
+
+def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int, console: Console) -> None:
+    """Print a table whose first columns are texts, and the others numbers."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=0, collapse_padding=True, show_edge=False, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if index < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table, "")
+
+
+def _score(mean: float, se: float | None, bold: bool | None) -> str:
+    """Return a score that is narrow enough for seven in a line; a star marks boldface."""
+    return f"{mean:.1f}" + ("" if se is None else f"±{se:.1f}") + ("*" if bold else " ")

@@ -23,7 +23,7 @@ from symloss.theory.decomposition import (
     ber_corollary,
     ber_decomposition,
 )
-from symloss.theory.report import Report, Verdict
+from symloss.theory.shape import Report, Verdict
 
 __all__ = [
     "CounterexampleLoss",

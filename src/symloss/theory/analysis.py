@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from symloss.losses import LossLike, Properties, get_loss
 from symloss.theory.conditional import ROUNDING, TOLERANCE, Array
 from symloss.theory.counterexamples import pairwise_risk, three_points
-from symloss.theory.report import Report, Verdict
-from symloss.theory.shape import Shape, plain, shortest
+from symloss.theory.shape import Report, Shape, Verdict, plain, shortest
 
 # Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
 _ETAS: Array = np.unique(np.concatenate([[0.0, 0.499, 0.49995, 0.50005, 0.501, 1.0], np.arange(1, 200) / 200]))

@@ -26,13 +26,7 @@ _FAR: Array = np.geomspace(1e4, 1e12, 9)  # in units: where the loss must have c
 
 @dataclass(frozen=True)
 class Infimum:
-    """An infimum and where it is attained: ``at`` is infinite if it is only approached, NaN if that cannot be told.
-
-    Examples
-    --------
-    >>> conditional_infima("sigmoid", 0.75)[0]
-    Infimum(value=0.25, at=inf)
-    """
+    """An infimum and where it is attained: ``at`` is infinite if it is only approached, NaN if that cannot be told."""
 
     value: float
     at: float

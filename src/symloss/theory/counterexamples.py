@@ -33,11 +33,6 @@ class ThreePoints:
         Scores that are tied, or in another order than eta.
     risk : float
         The pairwise risk of these scores, which is the lowest.
-
-    Examples
-    --------
-    >>> three_points("hinge").scores
-    (1.0, 1.0, 0.0)
     """
 
     eta: tuple[float, float, float]
@@ -108,13 +103,7 @@ def _linear_between(function: Callable[[Array], Array], marks: set[float]) -> bo
 
 
 class CounterexampleLoss(Loss):
-    """The paper's l_EX: 0 at z = 1, 1 at z = -1 and 1/2 elsewhere.
-
-    Examples
-    --------
-    >>> CounterexampleLoss()(torch.tensor([-1.0, 0.3, 1.0]))
-    tensor([1.0000, 0.5000, 0.0000])
-    """
+    """The paper's l_EX: 0 at z = 1, 1 at z = -1 and 1/2 elsewhere."""
 
     name: ClassVar[str] = "counterexample"
     formula: ClassVar[str] = "0 if z = 1, 1 if z = -1, 0.5 otherwise"
@@ -133,13 +122,7 @@ class CounterexampleLoss(Loss):
 
 @dataclass(frozen=True)
 class PairRow:
-    """One ordered pair of points in the counterexample: eta_i - eta_j, and l_EX(g(x_i) - g(x_j)) for g_1 to g_4.
-
-    Examples
-    --------
-    >>> proposition_10().rows[0].losses
-    (0.0, 0.0, 0.5, 0.5)
-    """
+    """One ordered pair of points in the counterexample: eta_i - eta_j, and l_EX(g(x_i) - g(x_j)) for g_1 to g_4."""
 
     pair: tuple[int, int]
     weight: float
@@ -151,11 +134,6 @@ class Proposition10:
     """The table of six pairs, and one score for each of the scoring functions g_1 to g_4.
 
     A lower score is better. g_2 ranks by eta, but g_1 and g_4 have lower scores.
-
-    Examples
-    --------
-    >>> proposition_10().scores
-    (-1.5, -1.0, 0.0, -1.5)
     """
 
     eta: tuple[float, ...]
