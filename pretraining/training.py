@@ -18,7 +18,7 @@ from pretraining.prior import draw_batches
 from pretraining.weights import read_weights, write_weights
 
 RATE = 2e-3
-WARM_UP = 100  # steps
+WARM_UP = 200  # steps
 SMALL = Shape(width=32, heads=2, cell_layers=2, row_layers=2, questions=8)
 
 
