@@ -157,7 +157,7 @@ def repository(record: dict[str, str], downloads: Path) -> tuple[NDArray[np.floa
     table = table.drop(columns=[column for column in table if column.startswith("Unnamed")])
     table = table.drop(columns=record["without"].split(";") if record["without"] else []).dropna(subset=record["label"])
     label = table.pop(record["label"])
-    words = table.select_dtypes("object").nunique()
+    words = table.select_dtypes(exclude="number").nunique()
     table = table.drop(columns=words.index[words > 30])
     table = table.loc[:, table.isna().mean() <= 0.1].dropna()
     return encoded(table), positives(label[table.index], record["positive"])

@@ -1,4 +1,5 @@
 import collections
+import inspect
 import re
 
 import matplotlib
@@ -24,8 +25,10 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
+autodoc_typehints = "none"  # the sections on parameters name the types
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.zip"]
 sphinx_gallery_conf = {
@@ -78,6 +81,16 @@ def _without_foreign_references(_app, _what, _name, _object, _options, lines):
     lines[:] = [re.sub(r":ref:`([^`<]+?) <[^`>]+>`", r"\1", line) for line in lines]
 
 
+def _with_shared_sections(_app, _what, _name, _object, _options, lines):
+    """A class whose parameters are those of another one shows their descriptions, too."""
+    shared = re.search(r"Parameters and attributes are those of\s+``(\w+)``", "\n".join(lines))
+    if shared:
+        text = inspect.getdoc(getattr(symloss, shared[1]))
+        sections = text[text.index("Parameters\n---") : text.index("Examples\n---")].splitlines()
+        start = next((k for k, line in enumerate(lines) if line == "Examples"), len(lines))
+        lines[start:start] = [*sections, ""]
+
+
 def _without_generated(_app, _what, name, member, _skip, _options):
     """Skip what nobody has written: fields of named tuples, and the methods that scikit-learn adds for metadata."""
     generated = re.fullmatch(r"set_\w+_request|get_metadata_routing|extra_repr", name)
@@ -86,5 +99,6 @@ def _without_generated(_app, _what, name, member, _skip, _options):
 
 def setup(app):
     """Connect what changes docstrings, and which of them are shown."""
+    app.connect("autodoc-process-docstring", _with_shared_sections, priority=400)  # before numpydoc reads them
     app.connect("autodoc-process-docstring", _without_foreign_references)
     app.connect("autodoc-skip-member", _without_generated)

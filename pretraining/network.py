@@ -15,12 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pretraining.short_attention import LONGEST, short_attention, triton
+from pretraining import short_attention
 
 PLACE = 32  # length of the random vectors that tell columns apart
 RATES = (1, 2, 4, 8, 16)  # of the waves over ranks that tell near values apart
 VALUES = 3 + 2 * len(RATES)  # numbers that stand for a value
 ROW_TOKENS = 2
+BLOCK = 512  # rows that attend at a time on a CPU
 LEVELS = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 
 
@@ -76,7 +77,27 @@ class Norm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Scale each token."""
-        return functional.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), 1e-6)
+        weight = self.weight.to(x.dtype)
+        if x.is_cuda or torch.is_grad_enabled():
+            return functional.rms_norm(x, self.weight.shape, weight, 1e-6)
+        square = torch.linalg.vector_norm(x, dim=-1, keepdim=True) ** 2 / self.weight.numel()
+        return x * (weight * (square + 1e-6).rsqrt().to(x.dtype))  # a third of the time on a CPU
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """Attention; on a CPU, where PyTorch's own is slow for few keys and in half precision, by hand."""
+    short = key.shape[2] <= 32
+    if query.is_cuda or not (short or query.dtype == torch.bfloat16):
+        return functional.scaled_dot_product_attention(query, key, value)
+    turned, parts = key.transpose(2, 3), []
+    for part in (query * query.shape[3] ** -0.5).split(BLOCK, 2):  # so that the weights stay in the cache
+        scores = part @ turned
+        if short:
+            weights = (scores - scores.detach().amax(3, keepdim=True)).exp()
+            parts.append(weights @ value / weights.sum(3, keepdim=True))
+        else:
+            parts.append(scores.softmax(3) @ value)
+    return torch.cat(parts, 2)
 
 
 class Attention(nn.Module):
@@ -98,8 +119,8 @@ class Attention(nn.Module):
 
     def within(self, x: Tensor) -> Tensor:
         """Attend from each of the few tokens of a sequence to all of them."""
-        if x.is_cuda and triton is not None and x.shape[1] <= LONGEST:
-            return self.out(short_attention(self.query(x), self.key(x), self.value(x), self.heads))
+        if x.is_cuda and short_attention.triton is not None and x.shape[1] <= short_attention.LONGEST:
+            return self.out(short_attention.short_attention(self.query(x), self.key(x), self.value(x), self.heads))
         return self(x, self.keys(x))
 
     def forward(self, x: Tensor, keys: tuple[Tensor, Tensor], heat: Tensor | None = None) -> Tensor:
@@ -107,7 +128,7 @@ class Attention(nn.Module):
         query = self.split(self.query(x))
         if heat is not None:
             query = query * heat[:, None, None].to(query.dtype)
-        return self.out(functional.scaled_dot_product_attention(query, *keys).transpose(1, 2).flatten(2))
+        return self.out(attend(query, *keys).transpose(1, 2).flatten(2))
 
 
 class Perceptron(nn.Module):

@@ -3,30 +3,44 @@
 import multiprocessing as mp
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
+import torch.fx.experimental._config
 from torch import Tensor
 from torch.nn import functional
 
-from pretraining.network import LEVELS, PLACE, ROW_TOKENS, Network
+from pretraining import short_attention
+from pretraining.network import LEVELS, PLACE, ROW_TOKENS, Network, Shape
 from pretraining.prior import draw_batches
+from pretraining.weights import read_weights, write_weights
 
 RATE = 2e-3
-WARM_UP = 200  # steps
+WARM_UP = 100  # steps
+SMALL = Shape(width=32, heads=2, cell_layers=2, row_layers=2, questions=8)
 
+
+PARTS = ("network", "optimizers", "average")  # of a checkpoint, a file each
+PATIENCE = 300  # seconds without a batch
 
 Batches = Iterator[tuple[Tensor, Tensor, Tensor]]
 
 
-def batches(seed: int, step: int, cells: int, processes: int) -> Batches:
-    """Draw batches in other processes, others at each `step` that training is resumed from."""
+def drawn_batches(seed: int, step: int, cells: int, processes: int) -> Any:
+    """Start processes that draw batches into a queue, others at each `step` that training is resumed from."""
     context = mp.get_context("spawn")
     queue = context.Queue(maxsize=4 * processes)
     for i in range(processes):
         context.Process(target=draw_batches, args=((seed, step, i), cells, queue), daemon=True).start()
+    return queue
+
+
+def batches(queue: Any) -> Batches:
+    """Take batches out of the queue."""
     while True:
-        columns, clean, given = (torch.from_numpy(part) for part in queue.get())
+        columns, clean, given = (torch.from_numpy(part) for part in queue.get(timeout=PATIENCE))
         if torch.cuda.is_available():  # so that copies to it do not wait for what it computes
             columns, clean, given = columns.pin_memory(), clean.pin_memory(), given.pin_memory()
         yield columns, clean, given
@@ -131,55 +145,106 @@ class Trainer:
         return total
 
     def save(self, folder: Path) -> None:
-        """Write all that `load` needs, in three files below 16 MiB."""
+        """Write all that `load` needs, in three files below 16 MB; only when all are there the last ones go."""
         folder.mkdir(parents=True, exist_ok=True)
         numbers = {name: getattr(self, name) for name in ("step", "tables", "tokens", "seconds")}
         momentum = {"x".join(map(str, shape)): value.bfloat16() for shape, value in self.muon.momentum.items()}
         parts = {
             "network": self.network.state_dict(),
-            "average": self.average,
-            "optimizers": {"adam": self.adam.state_dict(), "momentum": momentum, **numbers},
-        }
+            "optimizers": {
+                "adam": self.adam.state_dict(), "momentum": momentum, "shape": asdict(self.network.shape), **numbers
+            },
+        }  # fmt: skip
         for name, part in parts.items():
-            torch.save(part, folder / f"{name}.tmp")
-            (folder / f"{name}.tmp").replace(folder / f"{name}.pt")
+            torch.save(part, folder / "part.tmp")
+            (folder / "part.tmp").replace(folder / f"{name}_{self.step}.pt")
+        self.write_average(folder / f"average_{self.step}.npz")
+        for name in PARTS:
+            for old in folder.glob(f"{name}_*"):
+                if old.stem != f"{name}_{self.step}":
+                    old.unlink()
 
-    def load(self, folder: Path) -> None:
-        """Go on from where `save` was called."""
-        network, average, rest = (
-            torch.load(folder / f"{name}.pt", map_location=self.device, weights_only=True)
-            for name in ("network", "average", "optimizers")
+    def write_average(self, path: Path) -> None:
+        """Write the running average of the weights."""
+        write_weights(self.average, self.network.shape, path)
+
+    @classmethod
+    def load(cls, folder: Path, device: str) -> "Trainer":
+        """Go on from where `save` was called last."""
+        step = last_step(folder)
+        network, rest = (
+            torch.load(folder / f"{name}_{step}.pt", map_location=device, weights_only=True) for name in PARTS[:2]
         )
-        self.network.load_state_dict(network)
+        trainer = cls(Network(Shape(**rest["shape"])), device)
+        trainer.network.load_state_dict(network)
+        average = read_weights(str(folder / f"average_{step}.npz"), device).network.state_dict()
         for name, value in average.items():
-            self.average[name].copy_(value)
-        for shape, value in self.muon.momentum.items():
+            trainer.average[name].copy_(value)
+        for shape, value in trainer.muon.momentum.items():
             value.copy_(rest["momentum"]["x".join(map(str, shape))])
-        self.adam.load_state_dict(rest["adam"])
+        trainer.adam.load_state_dict(rest["adam"])
         for name in ("step", "tables", "tokens", "seconds"):
-            setattr(self, name, rest[name])
+            setattr(trainer, name, rest[name])
+        return trainer
 
 
-def train(trainer: Trainer, source: Batches, seconds: float, log: Path, falling: bool = False) -> None:
-    """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `log` now and then.
+def last_step(folder: Path) -> int | None:
+    """Find the step of the last checkpoint of which no file is missing."""
+    steps = [{int(path.stem.rpartition("_")[2]) for path in folder.glob(f"{name}_*.*")} for name in PARTS]
+    return max(set.intersection(*steps), default=None)
 
-    Every two minutes the checkpoint is written beside `log`, and the average of the weights is kept, to see what more
-    training gives.
+
+def start(folder: Path, small: bool = False) -> Trainer:
+    """Give the trainer of the last checkpoint, or a new one, on the GPU if there is one, with compiled layers."""
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if (step := last_step(folder)) is None:
+        trainer = Trainer(Network(SMALL if small else Shape()), device)
+    else:
+        trainer = Trainer.load(folder, device)
+        print(f"resumed after {trainer.seconds:.0f} s, {step} steps, {trainer.tables:,} tables", flush=True)
+    forget_later(folder, step or 0)
+    if device == "cuda":
+        torch.backends.cuda.enable_cudnn_sdp(False)  # its backward pass fails on odd shapes
+        torch.set_float32_matmul_precision("high")
+        torch.fx.experimental._config.use_duck_shape = False  # sizes that are the same by chance stay apart
+        torch._dynamo.config.suppress_errors = True  # what cannot be compiled is slower, and right
+        if not short_attention.works():
+            print("Triton does not work here: attention within rows is slower", flush=True)
+            short_attention.triton = None
+        for layer in (*trainer.network.cell_layers, *trainer.network.row_layers):
+            layer.compile(dynamic=True)
+    return trainer
+
+
+def train(trainer: Trainer, source: Batches, seconds: float, folder: Path, falling: bool = False) -> None:
+    """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `curve.csv` now and then.
+
+    Every two minutes the checkpoint is written, and every four the average of the weights is kept, to see what more
+    training gives. What falls is not part of the checkpoint.
     """
     start, before, history = time.monotonic(), trainer.seconds, []
     while (now := time.monotonic() - start) < seconds:
         history.append(trainer.learn([next(source), next(source)], 1 - now / seconds if falling else 1))
-        last, trainer.seconds = trainer.seconds, before + now
+        last, trainer.seconds = trainer.seconds, before + time.monotonic() - start
         if last // 120 < trainer.seconds // 120 and not falling:
-            average = {name: value.half() for name, value in trainer.average.items()}
-            torch.save(average, log.with_name(f"after_{trainer.seconds:.0f}.pt"))
-            trainer.save(log.parent)
+            trainer.save(folder)
+        if last // 240 < trainer.seconds // 240 and not falling:
+            trainer.write_average(folder / f"after_{trainer.seconds:.0f}.npz")
         if trainer.step % 50 == 0:
             first, second, third = torch.stack(history).mean(0).tolist()
             history.clear()
             counts = f"{trainer.seconds:.0f},{trainer.step},{trainer.tables},{trainer.tokens}"
             row = f"{counts},{first:.4f},{second:.4f},{third:.5f}"
-            with log.open("a") as file:
+            with (folder / "curve.csv").open("a") as file:
                 file.write(row + "\n")
             if trainer.step % 250 == 0:
                 print(row, flush=True)
+
+
+def forget_later(folder: Path, step: int) -> None:
+    """Take lines out of `curve.csv` that belong to steps which were lost."""
+    path = folder / "curve.csv"
+    if path.exists():
+        lines = [line for line in path.read_text().splitlines(keepends=True) if int(line.split(",")[1]) <= step]
+        path.write_text("".join(lines))

@@ -217,8 +217,9 @@ def test_an_interrupt_ends_a_fit_with_one_line_and_leaves_no_worker(tmp_path):
     with (tmp_path / "out.txt").open("w") as out:
         process = subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=out, start_new_session=True)
         end = time.monotonic() + 60
-        while "Scoring" not in (tmp_path / "out.txt").read_text() and time.monotonic() < end:
-            time.sleep(0.1)
+        while len(alive_in(process.pid)) < 4 and time.monotonic() < end:  # two trackers and two workers, which import
+            time.sleep(0.05)
+        time.sleep(0.3)
         before = (tmp_path / "out.txt").read_text()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         assert process.wait(timeout=30) == 130

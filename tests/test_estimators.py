@@ -743,6 +743,7 @@ def test_a_callback_is_told_of_every_fit(noisy, capsys):
     ]
     said = capsys.readouterr().err
     assert "Scoring candidates on folds: 5 of 6, about 0 s left" in said
+    assert "\r" not in said  # it is no terminal
     assert said.endswith("Fitting the best: 1 of 1\n")
     assert clone(chosen).get_params()["callback"] == bar.update
     bar.told.clear()

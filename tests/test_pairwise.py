@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, ExponentialDecay, Kink, Piecewise, Slope, Structure
+from symloss.pairwise import separable
 from symloss.pairwise.check_structure import check_structure
 
 LOSSES = [
@@ -122,6 +123,19 @@ def test_some_hundred_scores(loss, kind, weighted):
     pos, neg = SHAPES[kind](600), SHAPES[kind](500)
     w, v = (torch.rand(600), torch.rand(500)) if weighted else (None, None)
     keeps_its_promise(pos, neg, loss, w, v)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if sl.get_loss(loss).structure is not None], ids=str)
+def test_the_steps_of_a_gpu_keep_the_promise(loss, monkeypatch):
+    """There, arrays are tensors; on tensors of a CPU the same steps run without one."""
+    pos, neg = torch.randn(9001, dtype=torch.float64), torch.randint(-8, 9, (8001,)).double() / 4
+    expected = found_by(pos, neg, loss)
+    monkeypatch.setattr(separable, "as_array", lambda x: x)
+    torch.testing.assert_close(found_by(pos, neg, loss), expected, rtol=1e-11, atol=1e-14)
+    for kind in NARROW:
+        pos, neg = SHAPES[kind](901).double(), SHAPES[kind](703).double()
+        for w, v in ((None, None), (torch.rand(901), torch.rand(703))):
+            keeps_its_promise(pos, neg, loss, w, v, "structure")
 
 
 def test_long_classes_are_sorted_by_their_digits():

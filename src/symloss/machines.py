@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
@@ -86,6 +88,8 @@ def completed(
     joblib decides where the tasks run; ``jobs`` is its ``n_jobs``.
     """
     calls = (delayed(_call)(number, function, *task) for number, task in enumerate(tasks))
+    if effective_n_jobs(jobs) > 1:
+        _start_tracker()
     try:
         parallel = Parallel(jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:  # Ray's backend returns lists only: keep them short
@@ -94,6 +98,14 @@ def completed(
             yield from parallel(some)
     else:
         yield from parallel(calls)
+
+
+def _start_tracker() -> None:
+    """Start Python's tracker of resources now: it would unblock Ctrl-C, and so let workers die with a traceback."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _call(number: int, function: Callable[..., Any], *args: Any) -> tuple[int, Any]:

@@ -76,14 +76,15 @@ app = typer.Typer(
     cls=_OneLineErrors,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
 )
 
 
 @app.callback(invoke_without_command=True)
 def main(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", metavar="")] = False,
 ) -> None:
     """Print the version, or the help if no command is given."""
     if version:
@@ -179,7 +180,10 @@ def follow(start: Callable[[Callable[[int, int], None]], Iterable[Outcome]], tot
 
     console, failed = Console(stderr=True), 0
     with _bars(console=console, disable=not console.is_terminal) as bars:
-        task, within = bars.add_task("cells", total=total), bars.add_task("epochs of this cell", visible=False)
+        task, within = (
+            bars.add_task("data sets and noises", total=total),
+            bars.add_task("epochs of this one", visible=False),
+        )
         for outcome in start(lambda done, of: bars.update(within, completed=done, total=of, visible=done < of)):
             failed += outcome.error is not None
             text, style = " ".join(str(outcome).split()), "red" if outcome.error else None

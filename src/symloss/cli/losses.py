@@ -15,7 +15,7 @@ from symloss.cli.options import Json, Losses, code_of, find_loss, listed, option
 def losses(as_json: Json = False) -> None:
     """Show the losses and their properties: Table 1 of the paper, and the losses that are not in it.
 
-    Example: [bold]symloss losses[/bold]
+    Example: `symloss losses`
     """
     from symloss.losses import list_losses
     from symloss.paper.tables import TABLE_1, loss_row
@@ -24,13 +24,14 @@ def losses(as_json: Json = False) -> None:
     if as_json:
         print(json.dumps([*paper, *further], indent=2))
         return
-    table = plain_table("loss", "l(z)", "f*(η)", "convex", "symmetric", "recovers η")
+    table = plain_table("loss: l(z) and f*(η)", "convex", "symmetric", "recovers η")
     table.title = "Table 1: losses and their properties"
     for rows in (paper, further):
         for row in rows:
             marks = ["[green]✓[/]" if row[of] else "[dim]×[/]" for of in ("convex", "symmetric", "recovers_eta")]
             minimizer = row["minimizer"].replace("eta", "η")
-            table.add_row(f"[bold]{row['title']}[/]", row["formula"], minimizer, *marks, end_section=row is rows[-1])
+            about = f"[bold]{row['title']}[/]\n[dim]l:[/]  {row['formula']}\n[dim]f*:[/] {minimizer}"
+            table.add_row(about, *marks, end_section=row is rows[-1])
     table.caption = (
         "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
         "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
@@ -40,13 +41,15 @@ def losses(as_json: Json = False) -> None:
 
 def analyze(
     name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
-    b: Annotated[float | None, option("Slope of the barrier hinge loss, more than 1.")] = None,
-    r: Annotated[float | None, option("Half the width on which barrier hinge is symmetric, more than 0.")] = None,
+    b: Annotated[float | None, option("Slope of the barrier hinge loss, more than 1.", "NUMBER")] = None,
+    r: Annotated[
+        float | None, option("Half the width on which barrier hinge is symmetric, more than 0.", "NUMBER")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
 
-    Example: [bold]symloss analyze barrier_hinge --b 10 --r 1[/bold]
+    Example: `symloss analyze barrier_hinge --b 10 --r 1`
     """
     from rich.markup import escape
 
@@ -76,7 +79,7 @@ def analyze(
 def figures(out: Annotated[Path, option("The folder to write into.", "FOLDER")] = Path("figures")) -> None:
     """Draw figures 1 to 3 of the paper as PNG and PDF.
 
-    Example: [bold]symloss figures --out figures[/bold]
+    Example: `symloss figures --out figures`
     """
     from symloss.paper.figures import save_figures
 
@@ -90,7 +93,7 @@ def explore(
 ) -> None:
     """Write the loss explorer into one HTML file: curves and properties of losses whose parameters can be changed.
 
-    Example: [bold]symloss explore --out explorer.html[/bold]
+    Example: `symloss explore --out explorer.html`
     """
     from symloss.report import write_explorer
 

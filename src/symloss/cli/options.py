@@ -37,7 +37,7 @@ def with_options(*groups: type) -> Callable[[Callable[..., None]], Callable[...,
     return shared
 
 
-Json = Annotated[bool, option("Print JSON instead of a table, for programs.", None, True, "--json")]
+Json = Annotated[bool, option("Print JSON instead of a table, for programs.", "", True, "--json")]
 Names = list[str] | None
 Data = Annotated[
     Path,
@@ -85,16 +85,21 @@ class Fitting:
     weight: Annotated[str | None, option("A column of weights; a row of weight k counts as k rows.", "COLUMN")] = None
     group: Annotated[str | None, option("A column whose equal values stay in one fold.", "COLUMN")] = None
     max_categories: Annotated[
-        int, option("Most texts of a column that are one-hot encoded; more are hashed.", min=2)
+        int, option("Most texts of a column that are one-hot encoded; more are hashed.", "NUMBER", min=2)
     ] = 50
     time_limit: Annotated[float | None, option("After so many seconds, no more candidates are tried.", "SECONDS")] = (
         None
     )
-    seed: Annotated[int, option("Seed of all random numbers.", min=0)] = 0
-    jobs: Annotated[int, option("How many fits run at a time; -1 means one per core.")] = 1
-    overwrite: Annotated[
-        bool, option("Write over labels that somebody has checked, too.", None, True, "--overwrite")
-    ] = False
+    seed: Annotated[int, option("Seed of all random numbers.", "NUMBER", min=0)] = 0
+
+
+class Writing:
+    """How a model is made and written."""
+
+    jobs: Annotated[int, option("How many fits run at a time; -1 means one per core.", "NUMBER")] = 1
+    overwrite: Annotated[bool, option("Write over labels that somebody has checked, too.", "", True, "--overwrite")] = (
+        False
+    )
 
 
 class Costs:

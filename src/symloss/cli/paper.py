@@ -24,23 +24,25 @@ def reproduce(
     noise: Annotated[Names, option("A noise rate pi,pi'; may be repeated.", "PI,PI'", "the paper's four")] = None,
     risks: Annotated[str, option("Risks to minimize.", "NAME,...")] = "ber,auc",
     losses: Losses = None,
-    trials: Annotated[int | None, option("How often data are drawn.", None, "20, images 10", min=1)] = None,
-    protocol: Annotated[str, option("matched: as the paper's numbers say; printed: as its text says.")] = "matched",
-    jobs: Annotated[int, option("How many processes for uci; -1 means one per core.")] = -1,
+    trials: Annotated[int | None, option("How often data are drawn.", "NUMBER", "20, images 10", min=1)] = None,
+    protocol: Annotated[
+        str, option("matched: as the paper's numbers say; printed: as its text says.", "matched|printed")
+    ] = "matched",
+    jobs: Annotated[int, option("How many processes for uci; -1 means one per core.", "NUMBER")] = -1,
     backend: Annotated[str, option("Where uci runs: loky (this machine), dask or ray.", "NAME")] = "loky",
     scheduler_address: Annotated[str | None, option(_ADDRESS, "ADDRESS", "a cluster here")] = None,
-    device: Annotated[str | None, option("cpu or cuda; images take days on a CPU.", None, "cpu, images cuda")] = None,
-    seed: Annotated[int, option("Seed of all draws.", min=0)] = 0,
-    download: Annotated[bool, option("Download missing data.")] = True,
+    device: Annotated[str | None, option("cpu or cuda; images take days on a CPU.", "NAME", "cpu, images cuda")] = None,
+    seed: Annotated[int, option("Seed of all draws.", "NUMBER", min=0)] = 0,
+    download: Annotated[bool, option("Download missing data.", "")] = True,
     out: Annotated[Path | None, option("Folder for the results.", "FOLDER", "in results")] = None,
 ) -> None:
     """Run the paper's experiments, and say how well the results agree with it.
 
     Finished results are kept, and a second run continues from there.
 
-    Example: [bold]symloss reproduce uci --datasets twonorm,waveform --trials 5[/bold]
+    Example: `symloss reproduce uci --datasets twonorm,waveform --trials 5`
 
-    Example: [bold]symloss reproduce cifar10 --pairs horse --noise 0.65,0.45[/bold]
+    Example: `symloss reproduce cifar10 --pairs horse --noise 0.65,0.45`
     """
     from symloss.functional import RISKS
     from symloss.machines import cluster
@@ -115,7 +117,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare results with the paper's, score by score, and say how well they agree.
 
-    Example: [bold]symloss compare results/uci-matched --csv cells.csv --figures figures[/bold]
+    Example: `symloss compare results/uci-matched --csv scores.csv --figures figures`
     """
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
@@ -160,7 +162,7 @@ def report(
 ) -> None:
     """Write results next to the paper's into one HTML file, which only needs a browser.
 
-    Example: [bold]symloss report results/uci-matched results/cifar10 --out report.html[/bold]
+    Example: `symloss report results/uci-matched results/cifar10 --out report.html`
     """
     from symloss.report import write_report
 
@@ -170,12 +172,12 @@ def report(
 
 def datasets(
     names: Annotated[Names, typer.Argument(help="Names of data sets; by default all.", metavar="[NAME]...")] = None,
-    fetch: Annotated[bool, option("Download missing files, and verify all files.", None, True, "--fetch")] = False,
+    fetch: Annotated[bool, option("Download missing files, and verify all files.", "", True, "--fetch")] = False,
     as_json: Json = False,
 ) -> None:
     """List the data sets: rows, dimension, share of positives, source, license, and whether the files are here.
 
-    Example: [bold]symloss datasets spambase adult --fetch[/bold]
+    Example: `symloss datasets spambase adult --fetch`
     """
     from symloss.datasets import fetch as fetch_files
     from symloss.datasets import info, list_datasets, where

@@ -17,7 +17,21 @@ from symloss.corruption.draws import (
 from symloss.corruption.draws import RandomState as RandomState
 from symloss.corruption.two_sets import from_comparisons, from_keywords, from_similar_pairs, from_two_sets
 
-__all__ = ["Annotations", "Contamination", "FlipRates", "border_rates", "contaminate", "contaminated_split",
-           "flip_by_instance", "flip_labels", "from_annotators", "from_comparisons", "from_keywords",
-           "from_similar_pairs", "from_two_sets", "positive_unlabeled", "to_contamination",
-           "to_flip_rates"]  # fmt: skip
+__all__ = [
+    "Annotations",
+    "Contamination",
+    "FlipRates",
+    "border_rates",
+    "contaminate",
+    "contaminated_split",
+    "flip_by_instance",
+    "flip_labels",
+    "from_annotators",
+    "from_comparisons",
+    "from_keywords",
+    "from_similar_pairs",
+    "from_two_sets",
+    "positive_unlabeled",
+    "to_contamination",
+    "to_flip_rates",
+]

@@ -13,5 +13,15 @@ from symloss.datasets.loading import (
     where,
 )
 
-__all__ = ["Dataset", "DatasetInfo", "fetch", "info", "list_datasets", "load", "load_cifar10_class", "make_twonorm",
-           "make_waveform", "where"]  # fmt: skip
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "fetch",
+    "info",
+    "list_datasets",
+    "load",
+    "load_cifar10_class",
+    "make_twonorm",
+    "make_waveform",
+    "where",
+]

@@ -6,5 +6,13 @@ from symloss.estimators.pruning import Pruned
 from symloss.estimators.saving import load, save
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV
 
-__all__ = ["AUCClassifier", "AUCClassifierCV", "BERClassifier", "BERClassifierCV", "Pruned", "default_candidates",
-           "load", "save"]  # fmt: skip
+__all__ = [
+    "AUCClassifier",
+    "AUCClassifierCV",
+    "BERClassifier",
+    "BERClassifierCV",
+    "Pruned",
+    "default_candidates",
+    "load",
+    "save",
+]

@@ -124,9 +124,16 @@ class _ClassifierCV(BinaryClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score the candidates on folds, and fit the best ones to all points.
 
-        Weight k counts as k repetitions; weights with a mean below 1, such as those that sum to 1, are scaled to a mean
-        of 1. Rows of the same group are in the same fold. Without groups, equal rows are, unless they are more than 5%
-        of all.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame
+            The features. A data frame may hold text, categories, dates and missing values.
+        y : array
+            The labels given: two values, of which the larger is positive.
+        sample_weight : array, optional
+            Weight k counts as k repetitions; weights with a mean below 1 are scaled to a mean of 1.
+        groups : array, optional
+            Rows of a group stay in one fold. Without groups, equal rows do, unless they are more than 5% of all.
         """
         self._forget()
         self._check_parameters()
@@ -304,7 +311,8 @@ class _ClassifierCV(BinaryClassifier):
             if self.verbose:
                 left = (time.monotonic() - start) * (len(tasks) - done) / done
                 about, end = ("", "\n") if done == len(tasks) else (f", about {left:.0f} s left ", "")
-                print(f"\r{stage}: {done} of {len(tasks)}{about}", end=end, file=sys.stderr, flush=True)
+                start_of_line, end = ("\r", end) if sys.stderr.isatty() else ("", "\n")
+                print(f"{start_of_line}{stage}: {done} of {len(tasks)}{about}", end=end, file=sys.stderr, flush=True)
             yield k, result
 
     def _pool(self, data: TrainingData, seed: int) -> Candidates:
@@ -441,7 +449,7 @@ class BERClassifierCV(_ClassifierCV):
         Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and
         True, as those of scikit-learn do; pipelines with a ``ColumnTransformer`` take the data frame itself. None
         stands for ``default_candidates``: trees, boosting, a Gaussian process and linear models, some of them fitted
-        without the labels that are least credible.
+        without the labels that look least right.
     temperature : float, default=0.7
         The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
         ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by

@@ -14,7 +14,22 @@ from symloss.metrics.estimates import (
 from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scores import AUC, auc, balanced_accuracy
 
-__all__ = ["AUC", "CleanROC", "CleanRates", "Estimate", "auc", "balanced_accuracy", "clean_auc", "clean_auc_bounds",
-           "clean_auc_score", "clean_balanced_accuracy", "clean_balanced_accuracy_score", "clean_rates", "clean_roc",
-           "clean_roc_band", "estimate_clean_auc", "estimate_clean_balanced_accuracy",
-           "estimate_clean_partial_auc"]  # fmt: skip
+__all__ = [
+    "AUC",
+    "CleanROC",
+    "CleanRates",
+    "Estimate",
+    "auc",
+    "balanced_accuracy",
+    "clean_auc",
+    "clean_auc_bounds",
+    "clean_auc_score",
+    "clean_balanced_accuracy",
+    "clean_balanced_accuracy_score",
+    "clean_rates",
+    "clean_roc",
+    "clean_roc_band",
+    "estimate_clean_auc",
+    "estimate_clean_balanced_accuracy",
+    "estimate_clean_partial_auc",
+]

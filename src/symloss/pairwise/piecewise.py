@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Loss, Piecewise
+from symloss.pairwise import separable
 from symloss.pairwise.every_pair import Sums
-from symloss.pairwise.separable import Array
-from symloss.pairwise.separable import square as sums_of_square
+from symloss.pairwise.separable import Array, double
 
 _LONG = 1 << 15  # so many integers are sorted by PyTorch by their digits, ten times as fast as by comparisons
 
@@ -72,7 +72,7 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
         of_neg += 0 * value
     found = torch.as_tensor(value, dtype=torch.float64), torch.as_tensor(of_pos), torch.as_tensor(of_neg)
     if square:
-        rest = sums_of_square(s, t, w, v)
+        rest = separable.square(s, t, w, v)
         return tuple(part.add(other, alpha=square) for part, other in zip(found, rest, strict=True))  # type: ignore[return-value]
     return found
 
@@ -81,28 +81,23 @@ class _Sorted:
     """The scores of a class in increasing order and in float64, their weights, and sums from either end."""
 
     def __init__(self, scores: Tensor, weight: Tensor | None) -> None:
-        self._order = _order(scores)
-        own: Array = scores
-        self._weight: Array = weight
-        if scores.device.type == "cpu":
-            own, self._weight = scores.numpy(), None if weight is None else weight.numpy()
-        own = own[self._order]
-        self.scores = own.astype(np.float64) if isinstance(own, np.ndarray) else own.double()
-        if weight is not None:
-            self._weight = self._weight[self._order]
-        self.total = float(len(scores)) if weight is None else self._weight.sum()
+        own = separable.as_array(scores)
+        self._order = _order(own)
+        self.scores = double(own[self._order])
+        self._weight: Array = None if weight is None else separable.as_array(weight)[self._order]
+        self.total = float(len(scores)) if self._weight is None else self._weight.sum()
 
     def above(self, low: Array, high: Array, factor: Array = None) -> Array:
         """Return the sum of weight times factor from place ``low`` on; those before place ``high`` count one half."""
         if self._weight is None and factor is None:
-            return len(self.scores) - 0.5 * (low + high)
+            return len(self.scores) - 0.5 * double(low + high)  # of integers, PyTorch would make float32
         terms = self._terms(factor)
         return _between(_concatenated(_turned(_turned(terms).cumsum(0)), 0 * terms[:1]), low, high)
 
     def below(self, low: Array, high: Array, factor: Array = None) -> Array:
         """Return the same up to place ``low``."""
         if self._weight is None and factor is None:
-            return 0.5 * (low + high)
+            return 0.5 * double(low + high)
         terms = self._terms(factor)
         return _between(_concatenated(0 * terms[:1], terms.cumsum(0)), low, high)
 
@@ -138,13 +133,11 @@ def _turned(x: Array) -> Array:
     return x[::-1] if isinstance(x, np.ndarray) else x.flip(0)
 
 
-def _order(scores: Tensor) -> Array:
+def _order(scores: Array) -> Array:
     """Return the places of scores in increasing order."""
-    if scores.device.type != "cpu":
+    if not isinstance(scores, np.ndarray) or len(scores) < _LONG:
         return scores.argsort()
-    if len(scores) < _LONG:
-        return scores.numpy().argsort()
-    bits = scores.contiguous().view(torch.int32 if scores.dtype == torch.float32 else torch.int64)
+    bits = torch.from_numpy(np.ascontiguousarray(scores).view(f"i{scores.itemsize}"))
     # The bits of a negative number grow with its size: all but the sign are turned around.
     keys = bits ^ ((bits >> (8 * bits.itemsize - 1)) & torch.iinfo(bits.dtype).max)
     return torch.sort(keys, stable=True).indices.numpy()

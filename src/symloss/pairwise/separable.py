@@ -29,12 +29,12 @@ def separable(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
     tensor(9., dtype=torch.float64)
     """
     structure = cast(Piecewise | ExponentialDecay, loss.structure)
-    classes = _double(s), _double(t), None if w is None else _double(w), None if v is None else _double(v)
+    x, y, weight, other = (None if part is None else double(as_array(part)) for part in (s, t, w, v))
     with np.errstate(all="ignore"):
         if isinstance(structure, ExponentialDecay):
-            found = _exponential(*classes, structure)
+            found = _exponential(x, y, weight, other, structure)
         else:
-            found = _polynomial(*classes, (*structure.coefficients, 0.0, 0.0, 0.0)[:3])
+            found = _polynomial(x, y, weight, other, (*structure.coefficients, 0.0, 0.0, 0.0)[:3])
     return tuple(torch.as_tensor(part) for part in found)  # type: ignore[return-value]
 
 
@@ -53,25 +53,18 @@ def square(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None) -> Sums:
     return separable(s, t, w, v, Square())
 
 
-def _double(x: Tensor) -> Array:
-    return x.numpy().astype(np.float64, copy=False) if x.device.type == "cpu" else x.double()
+def as_array(x: Tensor) -> Array:
+    """Return the array that a way computes with: NumPy's on a CPU."""
+    return x.numpy() if x.device.type == "cpu" else x
+
+
+def double(x: Array) -> Array:
+    """Return an array in float64."""
+    return x.astype(np.float64, copy=False) if isinstance(x, np.ndarray) else x.double()
 
 
 def _sum(x: Array, weight: Array) -> Array:
     return (x if weight is None else weight * x).sum(-1)[..., None]
-
-
-def _centered(scores: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Return the scores less their mean, the mean, and the sum of the weights.
-
-    The mean is that of a first mean and of what is left: far from 0, one mean alone would lose digits.
-    """
-    total = float(scores.shape[-1]) if weight is None else weight.sum(-1)[..., None]
-    divisor = total if weight is None else total + (total == 0)
-    first = _sum(scores, weight) / divisor
-    rest = scores - first
-    second = _sum(rest, weight) / divisor
-    return rest - second, first + second, total
 
 
 def _polynomial(s: Array, t: Array, w: Array, v: Array, coefficients: tuple[float, ...]) -> tuple[Array, Array, Array]:
@@ -81,9 +74,11 @@ def _polynomial(s: Array, t: Array, w: Array, v: Array, coefficients: tuple[floa
     l(d + x - y) is l(d) + c (mean of x^2 + mean of y^2), and the mean of l' over the pairs of x is l'(d + x).
     """
     a, b, c = coefficients
-    x, mean_s, total_w = _centered(s, w)
-    y, mean_t, total_v = _centered(t, v)
-    d = mean_s - mean_t
+    total_w, total_v = (float(z.shape[-1]) if u is None else u.sum(-1)[..., None] for z, u in ((s, w), (t, v)))
+    middle = _sum(s, w) / (total_w + (total_w == 0))  # far from 0, the difference of two means would lose digits
+    x, y = s - middle, t - middle
+    mean_s, mean_t = _sum(x, w) / (total_w + (total_w == 0)), _sum(y, v) / (total_v + (total_v == 0))
+    x, y, d = x - mean_s, y - mean_t, mean_s - mean_t
     if c:  # around the vertex, where no large numbers cancel
         vertex = -0.5 * b / c
         value = total_w * total_v * ((a + 0.5 * b * vertex) + c * (d - vertex) ** 2)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
+from symloss.pairwise import separable
 from symloss.pairwise.every_pair import Sums, every_pair
 
 _ORDERS = np.arange(3, 13)
@@ -92,8 +93,8 @@ def _correlated(kernel: Tensor, charges: Tensor) -> Tensor:
 
     Unlike these, it leaves small sums their digits.
     """
-    if kernel.device.type == "cpu":
-        return torch.from_numpy(np.correlate(kernel.numpy(), charges.numpy(), "valid"))
+    if isinstance(array := separable.as_array(kernel), np.ndarray):
+        return torch.from_numpy(np.correlate(array, charges.numpy(), "valid"))
     return kernel.unfold(0, len(charges), 1) @ charges
 
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoid", "unhinged")
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
 FAMILIES = {"uci": "UCI and LIBSVM", "mnist": "MNIST", "cifar10": "CIFAR-10, airplane against"}
-SUMMARY_COLUMNS = ("", "cells", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
+SUMMARY_COLUMNS = ("", "scores", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
 WORST_COLUMNS = ("family", "data set", "score", "noise", "loss", "ours", "paper", "diff", "z")
-CHANCE_COLUMNS = ("", "cells", *(f"|z| > {limit}" for limit in LIMITS), "largest")
+CHANCE_COLUMNS = ("", "scores", *(f"|z| > {limit}" for limit in LIMITS), "largest")
 CHANCE_NOTE = (
-    "Number of cells with a large |z|, and in brackets the number that chance alone would give, and the median of the "
+    "Number of scores with a large |z|, and in brackets the number that chance alone would give, and the median of the "
     "largest |z|:"
 )
 ScoreText = Callable[[float, float | None, bool | None], str]  # of a mean, its standard error and its boldface
@@ -173,7 +173,7 @@ def near_text(cells: Sequence[Cell]) -> str:
     if not summary["compared"]:
         return ""
     near, less = share_text(summary["share_within_1_5"]), share_text(summary["share_within_3"])
-    return f"Within 1.5 points of the paper: {near} of the cells; within 3 points: {less}."
+    return f"Within 1.5 points of the paper: {near} of the scores; within 3 points: {less}."
 
 
 def worst_texts(cells: Sequence[Cell], number: int) -> list[list[str]]:
@@ -213,7 +213,7 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
         headings = ["π, π'" if table.noise is None else "data set", "", *map(loss_heading, table.losses)]
         parts += [f"## {_escaped(table.title())}", _markdown(headings, score_lines(table, _markdown_score))]
     if worst := worst_texts(cells, 20):
-        parts += ["## The cells that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
+        parts += ["## The scores that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
                   _markdown(CHANCE_COLUMNS, chance_texts(cells))]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -314,10 +314,10 @@ def latex_escaped(text: str) -> str:
 
 
 LEGEND = """\
-cells: our scores that the paper has too.
+scores: ours that the paper has, too.
 rms: root mean square of our means minus the paper's means, in points.
-|z| < 1, 2, 3: shares of the cells; about 68, 95 and 99.7% by chance alone.
-boldface: cells that agree: in boldface in both tables, or in neither.
+|z| < 1, 2, 3: shares of the scores; about 68, 95 and 99.7% by chance alone.
+boldface: scores that agree: in boldface in both tables, or in neither.
 best loss: rows whose best loss in our runs is in boldface in the paper.
 The last two columns count only rows with all seven losses of the paper."""
 

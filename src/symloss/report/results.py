@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SYMMETRIC = ("barrier_hinge", "unhinged", "sigmoid")  # of the paper's losses; the first one on an interval
-COLUMNS = ("cells", "compared", SUMMARY_COLUMNS[2], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
+COLUMNS = ("scores", "compared", SUMMARY_COLUMNS[2], "≤ 1.5 points", "≤ 3 points", *SUMMARY_COLUMNS[3:])
 LIMITS = (0.5, 1.5, 3.0)  # points of difference at which a color deepens
 _TEMPLATES = Templates("symloss.report")
 

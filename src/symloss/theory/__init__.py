@@ -25,7 +25,24 @@ from symloss.theory.decomposition import (
 )
 from symloss.theory.shape import Report, Verdict
 
-__all__ = ["CounterexampleLoss", "Decomposition", "Infimum", "PairRow", "Proposition10", "Report", "ThreePoints",
-           "Verdict", "analyze", "auc_corollary", "auc_decomposition", "ber_corollary", "ber_decomposition",
-           "conditional_infima", "conditional_risk", "minimizer", "proposition_10", "psi_transform",
-           "three_points"]  # fmt: skip
+__all__ = [
+    "CounterexampleLoss",
+    "Decomposition",
+    "Infimum",
+    "PairRow",
+    "Proposition10",
+    "Report",
+    "ThreePoints",
+    "Verdict",
+    "analyze",
+    "auc_corollary",
+    "auc_decomposition",
+    "ber_corollary",
+    "ber_decomposition",
+    "conditional_infima",
+    "conditional_risk",
+    "minimizer",
+    "proposition_10",
+    "psi_transform",
+    "three_points",
+]
