@@ -3,11 +3,11 @@ Boosting on noisy labels
 ========================
 
 This example compares LightGBM's own objective with risks of symmetric losses, round by round. The data are waveforms,
-one class against the other two. Of the points labeled positive 65% are positive, and of those labeled negative 45% are
-positive. All models have the same settings. The built-in objective learns the noise. The sigmoid loss learns it too,
-but later. With the barrier hinge loss every round grows a tree on the same slopes but on different rows and columns,
-and nothing that was learned is lost. The right panel is all that one could see without clean labels: the AUC on noisy
-labels that were held out. It tells when to stop, because it is an increasing function of the clean AUC (corollary 2).
+one class against the other two. Of the labels "positive" 35% are wrong, and of the labels "negative" 45%. All models
+have the same settings. The built-in objective learns the noise. The sigmoid loss learns it too, but later. With the
+barrier hinge loss every round grows a tree on the same slopes but on different rows and columns, and nothing that was
+learned is lost. The right panel is all that one could see without clean labels: the AUC on noisy labels that were held
+out. It tells when to stop, because it is an increasing function of the clean AUC (corollary 2).
 """
 
 import sys

@@ -3,9 +3,9 @@ From noisy labels to a chosen model
 ===================================
 
 No clean label is used for learning, and nothing about the noise is known. The data are waveforms, one class against the
-other two. Of the points labeled positive 65% are positive, and of those labeled negative 45% are positive. A CV
-estimator scores its candidates on folds of the noisy labels. This is valid, because the AUC on corrupted labels is an
-increasing function of the clean AUC (corollary 2).
+other two. Of the labels "positive" 35% are wrong, and of the labels "negative" 45%. ``AUCClassifierCV`` compares models
+by cross-validation on the noisy labels. This is valid, because the AUC on noisy labels is an increasing function of the
+AUC on clean ones (corollary 2).
 """
 
 import sys
@@ -42,7 +42,7 @@ def clean_auc(model) -> float:
     return sl.metrics.auc(scores, y_test)
 
 
-print("AUC on clean test labels, learned from labels at (pi, pi') = (0.65, 0.45)")
+print("AUC on clean test labels, learned from labels of which 35% and 45% are wrong")
 print(f"  AUCClassifierCV       {clean_auc(ranker):.3f}")
 others = {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),

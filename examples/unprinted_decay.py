@@ -41,7 +41,7 @@ if len(sys.argv) > 1:
 # %%
 # How far each loss falls at the highest noise:
 
-print("AUC at (0.65, 0.45), mean over nine data sets:  with decay  without")
+print("AUC, 35% and 45% wrong, mean of nine data sets: with decay  without")
 for loss in LOSSES:
     means = [part.query("pi == 0.65 and loss == @loss")["score"].mean() for part in results.values()]
     print(f"  {loss:<14} {means[0]:42.1f} {means[1]:8.1f}")

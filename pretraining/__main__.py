@@ -26,6 +26,7 @@ def main() -> None:
     options = parser.parse_args()
 
     from pretraining import training  # here, as the processes that draw tables import this file, and need no PyTorch
+    from pretraining.weights import write_weights
 
     folder = options.resume
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,7 +37,7 @@ def main() -> None:
     trainer.save(folder)
     if options.decay:
         training.train(trainer, source, options.decay, folder, falling=True)
-        training.write_weights(trainer.network.state_dict(), trainer.network.shape, folder / "decayed.npz")
+        write_weights(trainer.network.state_dict(), trainer.network.shape, folder / "decayed.npz")
 
 
 if __name__ == "__main__":

@@ -117,8 +117,10 @@ class InContextClassifier(BinaryClassifier):
         self._memories: list[Memory] = []
         data = self._training(X, y, sample_weight)
         rng = np.random.default_rng(self._seed())
-        values = self._fit_columns(data, rng)
-        rows = _repeated(values, data)
+        X = self._dense(data.X)
+        rows = _repeated(X, data)
+        self._fit_columns(X[rows], data.positive[rows], rng)
+        values = self._scaled(X)
         self._table = values, np.where(data.positive, 1.0, -1.0).astype(np.float32)
         self._views = self._draw_views(rows, data.positive[rows], rng)
         weights = self._weights()
@@ -188,29 +190,21 @@ class InContextClassifier(BinaryClassifier):
         shares = (noise[0] if view.sign > 0 else noise[0].flip(0)).double().cpu().numpy()
         return memory if keep else None, view.sign * log_odds[0].double().cpu().numpy(), shares
 
-    def _fit_columns(self, data: TrainingData, rng: np.random.Generator) -> NDArray[np.float32]:
-        """Choose columns that vary, measure their center and scale, and return their values."""
-        self._columns = np.arange(data.X.shape[1])
-        self._center, self._scale = 0.0, 1.0
-        X = self._dense(data.X)
+    def _fit_columns(self, X: Array, positive: NDArray[np.bool_], rng: np.random.Generator) -> None:
+        """Choose the columns that vary, and measure their center, scale and relevance."""
         known = np.isfinite(X)
         filled = np.where(known, X, 0.0)
         first = filled[known.argmax(0), np.arange(X.shape[1])]
         varies = ((filled != first) & known).any(0) | (known.any(0) & ~known.all(0))
         self._columns = np.flatnonzero(varies) if varies.any() else np.arange(1)
-        with np.errstate(invalid="ignore"):
-            self._center = np.nanmedian(X[:, self._columns], 0)
-            self._scale = np.maximum(np.nanstd(X[:, self._columns], 0), np.finfo(np.float32).tiny)
-        values = self._scaled(data.X)
+        self._center = np.nanmedian(X[:, self._columns], 0) if varies.any() else np.zeros(1)
+        self._scale = np.maximum(np.nanstd(X[:, self._columns], 0), np.finfo(np.float32).tiny)
         self._relevance = np.ones(len(self._columns))
         if len(self._columns) > COLUMNS:
-            forest = ExtraTreesClassifier(
-                100, min_samples_leaf=5, n_jobs=self.n_jobs, random_state=int(rng.integers(2**31))
-            )
-            few = rng.permutation(len(values))[: 2 * ROWS]
-            forest.fit(np.nan_to_num(values[few]), data.positive[few], data.weight[few])
+            seed, few = int(rng.integers(2**31)), rng.permutation(len(X))[: 2 * ROWS]
+            forest = ExtraTreesClassifier(100, min_samples_leaf=5, n_jobs=self.n_jobs, random_state=seed)
+            forest.fit(np.nan_to_num(self._scaled(X[few])), positive[few])
             self._relevance = forest.feature_importances_
-        return values
 
     def _draw_views(self, rows: NDArray[np.intp], positive: NDArray[np.bool_], rng: np.random.Generator) -> list[View]:
         """Draw parts of the rows, and orders of the columns, for each view."""
@@ -229,7 +223,7 @@ class InContextClassifier(BinaryClassifier):
         return views
 
     def _scaled(self, X: Any) -> NDArray[np.float32]:
-        values = (self._dense(X[:, self._columns]) - self._center) / self._scale
+        values = (self._dense(X)[:, self._columns] - self._center) / self._scale
         return np.asarray(np.clip(values, -1e30, 1e30), dtype=np.float32)
 
     def _dense(self, X: Any) -> Array:
@@ -249,17 +243,17 @@ class InContextClassifier(BinaryClassifier):
         return True, True
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_memories": []}  # read again where it is unpickled
+        return {**super().__getstate__(), "_memories": []}  # read again where it is unpickled
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "threshold_")
 
 
-def _repeated(values: NDArray[np.float32], data: TrainingData) -> NDArray[np.intp]:
+def _repeated(X: Array, data: TrainingData) -> NDArray[np.intp]:
     """Return the rows as often as they weigh, in an order that does not depend on the one they came in."""
-    key = (np.nan_to_num(values, nan=-7.0) * np.sqrt(np.arange(2, values.shape[1] + 2))).sum(1)
+    key = (np.nan_to_num(X, nan=-7.0) * np.sqrt(np.arange(2, X.shape[1] + 2))).sum(1)
     order = np.lexsort((data.positive, key))
-    weight = data.weight[order] * min(1.0, max(MOST_ROWS, len(values)) / data.weight.sum())
+    weight = data.weight[order] * min(1.0, max(MOST_ROWS, len(X)) / data.weight.sum())
     counts = np.diff(np.floor(np.cumsum(weight) + 0.5), prepend=0)
     return np.repeat(order, counts.astype(int))
 
@@ -285,7 +279,7 @@ def _running(device: str) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _has_bfloat16() -> bool:
     """Return whether the CPU multiplies in bfloat16."""
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 

@@ -31,7 +31,7 @@ def draw_table(rng: Rng, training: int, questions: int, features: int) -> Table:
     for _ in range(20):
         columns, hidden, groups = draw_columns(rng, rows, features)
         score = _score(rng, columns, hidden, groups)
-        positive = np.clip(rng.beta(2.0, 2.0), 0.04, 0.96) if rng.random() < 0.7 else 0.5
+        positive = np.clip(rng.beta(1.5, 1.5), 0.04, 0.96) if rng.random() < 0.7 else 0.5
         margin = _standard(score)[:, 0] - np.quantile(_standard(score)[:, 0], 1 - positive)
         sharpness = exp(rng.uniform(log(1.2), log(100)))
         chance = 1 / (1 + np.exp(-np.clip(sharpness * margin, -30, 30)))
@@ -88,7 +88,7 @@ def draw_columns(rng: Rng, rows: int, features: int) -> tuple[Array, Array, NDAr
         )
     if rng.random() < 0.8:
         columns = _warped(rng, columns)
-    if rng.random() < 0.08:
+    if rng.random() < 0.16:
         columns = _one_hot(rng, columns)
     if features > 1 and rng.random() < 0.1:  # columns that repeat another one, more or less
         source, target = rng.integers(0, features, (2, max(1, features // 6)))
@@ -208,7 +208,7 @@ def _warped(rng: Rng, columns: Array) -> Array:
         elif kind == 5:
             out[:, j] = np.floor(np.exp(np.clip(a * x + rng.uniform(-1, 3), -8, 8)))
         elif kind == 6:
-            out[:, j] = np.maximum(x, np.quantile(x, rng.uniform(0.1, 0.8)))  # many zeros, then a tail
+            out[:, j] = np.maximum(x, np.quantile(x, rng.uniform(0.1, 0.97)))  # many zeros, then a tail
         elif kind == 7:
             out[:, j] = x.argsort().argsort() / len(x)
         else:
@@ -233,13 +233,15 @@ def _categories(rng: Rng, columns: Array, share: float) -> Array:
 
 
 def _one_hot(rng: Rng, columns: Array) -> Array:
-    """Turn neighboring columns into the yes-and-no columns of one category."""
+    """Turn neighboring columns into the yes-and-no columns of one category, some of whose values are rare."""
     out, i, half = columns.copy(), 0, rng.random() < 0.5
+    uneven = np.float32(rng.uniform(0, 2.5))
     while i < columns.shape[1]:
-        width = int(rng.integers(2, 9))
+        width = int(rng.integers(2, 9)) if rng.random() < 0.9 else int(rng.integers(9, 30))
         block = columns[:, i : i + width]
         if not (half and rng.random() < 0.5):
-            out[:, i : i + width] = block.argmax(1)[:, None] == np.arange(block.shape[1])
+            chosen = (block + uneven * _normal(rng, 1, block.shape[1])).argmax(1)
+            out[:, i : i + width] = chosen[:, None] == np.arange(block.shape[1])
         i += width
     return _standard(out)
 
@@ -296,7 +298,7 @@ def draw_function(rng: Rng, columns: Array) -> Array:
         x = np.tanh(x)
     relevance = (rng.random(count) ** rng.choice([0, 1, 2, 4]) + 1e-3).astype(np.float32)
     weighed = x * relevance * np.float32((count / (relevance**2).sum()) ** 0.5)
-    family = int(rng.choice(10, p=[0.14, 0.09, 0.09, 0.1, 0.1, 0.18, 0.07, 0.07, 0.07, 0.09]))
+    family = int(rng.choice(11, p=[0.14, 0.09, 0.09, 0.1, 0.1, 0.15, 0.07, 0.07, 0.07, 0.08, 0.04]))
     if family == 0:
         out = weighed @ _normal(rng, count, 1)
     elif family in (1, 2):
@@ -312,8 +314,10 @@ def draw_function(rng: Rng, columns: Array) -> Array:
         out = _waves(rng, weighed / np.float32(count**0.5), exp(rng.uniform(log(0.15), log(2.5))))
     elif family == 8:
         out = _products(rng, x, relevance)
-    else:
+    elif family == 9:
         out = _nearest(rng, weighed)
+    else:
+        out = _angles(rng, x * relevance)
     if rng.random() < 0.3:  # each column also counts by itself
         out = _standard(out) + _standard(weighed @ _normal(rng, count, 1)) * np.float32(rng.uniform(0.3, 2))
     return _standard(out)
@@ -387,6 +391,16 @@ def _products(rng: Rng, x: Array, relevance: Array) -> Array:
         kind = rng.integers(0, 4)
         out = out * (z if kind == 0 else np.sin(2 * z) if kind == 1 else np.tanh(z) if kind == 2 else z > 0)
     return out @ _normal(rng, terms, 1)
+
+
+def _angles(rng: Rng, x: Array) -> Array:
+    """Where a chain of sticks ends, whose directions are sums of columns, or how far from a point that is."""
+    turn = np.cumsum(x * rng.uniform(0.3, 2, x.shape[1]).astype(np.float32), 1) + rng.uniform(0, 6.3)
+    length = rng.uniform(0.3, 1, (x.shape[1], 1))
+    place = np.cos(turn) @ length
+    if rng.random() < 0.5:
+        return place.astype(np.float32)
+    return np.hypot(place - rng.normal(), np.sin(turn) @ length - rng.normal()).astype(np.float32)
 
 
 def _nearest(rng: Rng, x: Array) -> Array:

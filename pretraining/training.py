@@ -226,7 +226,7 @@ def train(trainer: Trainer, source: Batches, seconds: float, folder: Path, falli
     start, before, history = time.monotonic(), trainer.seconds, []
     while (now := time.monotonic() - start) < seconds:
         history.append(trainer.learn([next(source), next(source)], 1 - now / seconds if falling else 1))
-        last, trainer.seconds = trainer.seconds, before + now
+        last, trainer.seconds = trainer.seconds, before + time.monotonic() - start
         if last // 120 < trainer.seconds // 120 and not falling:
             trainer.save(folder)
         if last // 240 < trainer.seconds // 240 and not falling:

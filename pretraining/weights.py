@@ -52,13 +52,14 @@ def checksum(arrays: dict[str, NDArray[Any]]) -> str:
 
 def write_weights(weights: dict[str, Tensor], shape: Shape, path: Path, commit: str | None = None) -> None:
     """Write weights in half precision, whole or not at all."""
-    arrays = {name: value.detach().cpu().half().numpy() for name, value in weights.items()}
+    arrays: dict[str, Any] = {name: value.detach().cpu().half().numpy() for name, value in weights.items()}
     wrong = [name for name, array in arrays.items() if not np.isfinite(array).all()]
     if wrong:
         raise ValueError(f"weights must be finite numbers below 65,504, got others in {', '.join(wrong)}")
     about = {"shape": json.dumps(asdict(shape)), "commit": commit or this_commit(), "sha256": checksum(arrays)}
+    arrays |= {f"about.{name}": np.array(text) for name, text in about.items()}
     part = path.with_name(f"{path.stem}.part.npz")
-    np.savez_compressed(part, **arrays, **{f"about.{name}": np.array(text) for name, text in about.items()})
+    np.savez_compressed(part, **arrays)
     part.replace(path)
 
 

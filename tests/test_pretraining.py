@@ -1,24 +1,42 @@
+import pickle
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from pretraining import __main__, export, learner
+from pretraining.learner import InContextClassifier
 from pretraining.measure import area, draw
-from pretraining.network import LEVELS, PLACE, Network, Shape, attend
+from pretraining.network import LEVELS, PLACE, Network, attend
 from pretraining.prior import draw_shape, draw_table
-from pretraining.training import Trainer, losses, orthogonal
+from pretraining.training import SMALL, Trainer, last_step, losses, orthogonal
+from pretraining.weights import read_weights, write_weights
 
-SMALL = Shape(width=32, heads=2, cell_layers=2, row_layers=2, questions=8)
 
-
-@pytest.fixture
-def network():
-    """A small network whose every layer does something."""
+def untrained():
+    """Give a small network whose every layer does something."""
     torch.manual_seed(0)
     network = Network(SMALL)
     for parameter in network.parameters():
         if not parameter.any():
             torch.nn.init.normal_(parameter, std=0.1)
     return network
+
+
+@pytest.fixture
+def network():
+    return untrained()
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory):
+    path = tmp_path_factory.mktemp("weights") / "weights.npz"
+    write_weights(untrained().state_dict(), SMALL, path)
+    return str(path)
 
 
 def drawn(tables, training, questions, features, seed=0):
@@ -122,3 +140,109 @@ def test_drawn_noise_has_the_shares_asked_for():
     assert clean[~given].mean() == 0.3
     assert truth.mean() == 0.5
     assert area(truth.astype(np.float32), truth) == 1
+
+
+# The classifier
+
+
+def noisy(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where((X[:, 0] > 0) ^ (rng.random(n) < 0.2), "yes", "no")
+
+
+@pytest.fixture
+def classifier(weights):
+    return InContextClassifier(weights=weights, random_state=0)
+
+
+@parametrize_with_checks(
+    [InContextClassifier(n_views=2)],
+    expected_failed_checks=lambda _: {"check_classifiers_train": "asks for skill: these weights are not trained"},
+)
+def test_scikit_learn_checks(estimator, check, weights):
+    check(estimator.set_params(weights=weights))
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 1), (10, 3), (300, 1), (60, 500)])
+def test_tables_of_all_sizes_are_answered(classifier, n, d):
+    X, y = noisy(n, d)
+    y[:2] = ["no", "yes"]
+    noise = classifier.fit(X, y).noise_
+    assert ((classifier.label_quality_ > 0) & (classifier.label_quality_ < 1)).all()
+    assert 0 <= noise.pi_low <= noise.pi <= noise.pi_high <= 1
+    assert 0 <= noise.pi_prime_low <= noise.pi_prime <= noise.pi_prime_high <= 1
+    np.testing.assert_array_equal(classifier.predict(X) == "yes", classifier.predict_proba(X)[:, 1] > 0.5)
+
+
+def test_words_missing_values_and_constant_columns_are_taken(classifier):
+    X, y = noisy(80, 2)
+    frame = pd.DataFrame({"size": X[:, 0], "city": np.where(X[:, 1] > 0, "Oslo", "Rome"), "unit": 1.0})
+    frame.loc[3, "size"], frame.loc[5, "city"] = np.nan, None
+    classifier.fit(frame, y)
+    assert len(classifier._columns) == 4  # two cities and a missing one; the unit says nothing
+    assert np.isfinite(classifier.decision_function(frame[["city", "unit", "size"]])).all()
+
+
+def test_a_sparse_matrix_becomes_a_dense_one_if_it_is_not_too_large(classifier, monkeypatch):
+    X, y = noisy(60, 4)
+    X[X < 0] = 0
+    expected = classifier.fit(X, y).decision_function(X)
+    np.testing.assert_allclose(classifier.fit(csr_array(X), y).decision_function(csr_array(X)), expected, atol=1e-3)
+    monkeypatch.setattr(learner, "DENSE", 100)
+    with pytest.raises(ValueError, match="sparse X may have 100 entries"):
+        classifier.fit(csr_array(X), y)
+
+
+def test_many_rows_are_read_in_parts_that_hold_both_labels(classifier, monkeypatch):
+    monkeypatch.setattr(learner, "ROWS", 64)
+    monkeypatch.setattr(learner, "FEWEST", 5)
+    X, _ = noisy(500, 3)
+    y = np.arange(500) < 7
+    classifier.set_params(n_jobs=2).fit(X, y)
+    assert len(classifier._views) == 8
+    assert all(y[view.rows].sum() == 5 for view in classifier._views)
+    assert set(np.concatenate([view.rows for view in classifier._views])) == set(range(500))
+    again = pickle.loads(pickle.dumps(classifier))
+    np.testing.assert_allclose(again.decision_function(X), classifier.decision_function(X), atol=1e-3)
+
+
+def test_weights_are_repetitions_and_every_label_has_a_quality(classifier):
+    X, y = noisy(50, 3)
+    counts = np.arange(50) % 3
+    expected = classifier.fit(np.repeat(X, counts, 0), np.repeat(y, counts)).decision_function(X)
+    np.testing.assert_allclose(classifier.fit(X, y, sample_weight=counts).decision_function(X), expected, atol=1e-3)
+    classifier.fit(X, y, sample_weight=counts / counts.sum())
+    assert ((classifier.label_quality_ > 0) & (classifier.label_quality_ < 1)).all()
+
+
+def test_weights_that_are_damaged_or_missing_are_refused(weights, tmp_path):
+    with np.load(weights) as file:
+        arrays = dict(file)
+    arrays["unknown"] = arrays["unknown"] + 1
+    np.savez(tmp_path / "weights.npz", **arrays)
+    with pytest.raises(ValueError, match="damaged: the SHA-256"):
+        InContextClassifier(weights=str(tmp_path / "weights.npz")).fit(*noisy(20, 2))
+    with pytest.raises(FileNotFoundError, match="got 'nowhere'"):
+        InContextClassifier(weights="nowhere").fit(*noisy(20, 2))
+
+
+def test_the_commands_train_resume_decay_and_export(tmp_path, monkeypatch, capsys):
+    folder, out = tmp_path / "checkpoint", tmp_path / "weights.npz"
+    command = f"pretraining --small --cells 1000 --processes 1 --resume {folder} --seconds 1".split()
+    monkeypatch.setattr(sys, "argv", command)
+    __main__.main()
+    (folder / "curve.csv").write_text("9,1,2,3,4,5,6\n9,99999,2,3,4,5,6\n")  # the second is of steps that were lost
+    before = last_step(folder)
+    monkeypatch.setattr(sys, "argv", [*command, "--decay", "1"])
+    __main__.main()
+    assert f" s, {before} steps" in capsys.readouterr().out
+    assert last_step(folder) > before
+    assert "99999" not in (folder / "curve.csv").read_text()
+    names = {path.name.partition("_")[0] for path in folder.iterdir()}
+    assert names == {"average", "curve.csv", "decayed.npz", "network", "optimizers"}
+    monkeypatch.setattr(sys, "argv", ["export", str(folder), str(out)])
+    export.main()
+    found = read_weights(str(out), "cpu")
+    assert found.sha256 in capsys.readouterr().out
+    assert InContextClassifier(weights=str(out)).fit(*noisy(40, 2)).sha256_ == found.sha256

@@ -467,15 +467,17 @@ def test_what_each_threshold_does_is_counted(data, model):
 def test_every_row_is_listed_the_most_suspicious_first(data, model):
     frame, wrong = data
     found = label_table(model, frame, ["who"])
-    own = ["row", "given_label", "suggested_label", "wrong_probability", "checked_label"]
+    own = ["row", "given_label", "suggested_label", "wrong_probability", "why", "checked_label"]
     assert list(found.columns) == [*own, "who", "x", "plan", "unit"]
     places = found["row"] - 1
     assert sorted(places) == list(range(1000))
-    assert found["wrong_probability"].is_monotonic_decreasing
+    worst = (found["why"] == "worst").to_numpy()
+    assert found["wrong_probability"][worst].is_monotonic_decreasing
+    assert worst.tolist() == [k % 4 != 3 or k >= 400 for k in range(1000)]
     for name in ("who", "x", "plan"):
         assert (found[name] == frame[name].to_numpy()[places]).all()
     assert (found["given_label"] == frame["y"].to_numpy()[places]).all()
-    assert wrong[places[:100]].mean() > 0.9
+    assert wrong[places[worst][:100]].mean() > 0.9
     assert ((found["suggested_label"] != "") == (found["wrong_probability"] > 0.5)).all()
     assert (found["suggested_label"] != found["given_label"]).all()
     assert 100 < (found["suggested_label"] != "").sum() < 200
@@ -890,9 +892,6 @@ def test_rates_that_are_known_later(folder, tmp_path):
     frame = pd.read_csv(folder / "data.csv", dtype={"who": str})
     expected, model = fit(frame, drop="who", pi=0.7, pi_prime=0.1), tmp_path / "model"
     shutil.copytree(folder / "model", model)
-    labels = pd.read_csv(model / "labels.csv", dtype=str, keep_default_na=False)
-    labels.loc[3, "checked_label"] = "maybe"
-    labels.to_csv(model / "labels.csv", index=False)
     result = done("page", model, "--wrong-positive", 0.3, "--wrong-negative", 0.1, "--cost-false-negative", "6")
     assert "As you said, 30% of the labels 'yes' and 10% of the labels 'no' are wrong" in result.stdout
     text = text_of((model / "report.html").read_text(encoding="utf-8"))
@@ -904,12 +903,14 @@ def test_rates_that_are_known_later(folder, tmp_path):
     wrong, expected_wrong = (each["wrong_probability"] for each in pair)
     np.testing.assert_allclose(wrong, expected_wrong, atol=0.02)
     told = np.abs(wrong - 0.5) > 0.02
-    for column in set(table.columns) - {"row", "wrong_probability", "checked_label"}:
+    for column in set(table.columns) - {"row", "wrong_probability", "why", "checked_label"}:
         assert [str(value) for value in pair[0][column][told]] == [str(value) for value in pair[1][column][told]], (
             column
         )
-    checked = written.set_index("row")["checked_label"]
-    assert checked[checked != ""].to_dict() == {int(labels["row"][3]): "maybe"}
+    written.assign(checked_label="maybe").to_csv(model / "labels.csv", index=False)
+    done("page", model, "--wrong-positive", 0.31, "--wrong-negative", 0.1)  # what was checked is kept
+    assert set(pd.read_csv(model / "labels.csv")["checked_label"]) == {"maybe"}
+    done("page", model, "--wrong-positive", 0.3, "--wrong-negative", 0.1)
     again = sl.tabular.load(model)
     np.testing.assert_allclose(again.predict(frame).probabilities, expected.predict(frame).probabilities, atol=0.02)
     assert again.clean_score.value == pytest.approx(expected.clean_score.value, abs=0.01)
@@ -919,6 +920,79 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert "give one of --wrong-positive and --pi" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
     (model / "noise.json").unlink()
     assert "has no noise.json" in error_of("page", model)
+
+
+def test_a_review_tells_how_many_labels_are_wrong():
+    """The interval holds although most of the rows that are checked are the worst ones, whatever the noise is."""
+    other, rng, covered = {"yes": "no", "no": "yes"}, np.random.default_rng(0), []
+    for seed, share in enumerate([0.05, 0.2, 0.4] * 4):
+        frame, _ = table(300, distance=2.0, seed=seed)
+        model = fit(frame, drop="who")
+        labels = label_table(model, frame)
+        wrong = rng.random(300) < share * np.where(frame["x"] > 1, 1.5, 0.5)
+        looked = labels[:80].copy()
+        looked["checked_label"] = [
+            other[given] if wrong[row - 1] else given
+            for row, given in zip(looked["row"], looked["given_label"], strict=True)
+        ]
+        found = sl.tabular.review(frame, looked, model)
+        said, noise, fixed = found.model.review, found.model.noise, found.table["y"] != frame["y"]
+        assert (said.checked, said.corrected, said.drawn) == (80, fixed.sum(), pytest.approx(20, abs=6))
+        left, positive = wrong & ~fixed, found.table["y"] == "yes"
+        assert fixed.sum() == wrong[looked["row"] - 1].sum()
+        covered.append([
+            said.wrong_before[1] <= wrong.mean() <= said.wrong_before[2],
+            noise.pi_low <= 1 - left[positive].mean() <= noise.pi_high,
+            noise.pi_prime_low <= left[~positive].mean() <= noise.pi_prime_high,
+        ])  # fmt: skip
+    assert (np.sum(covered, 0) >= 9).all()
+    assert "by the labels that you checked" in noise_in_words(evaluate(found.model), model.labels)[1]
+    few = sl.tabular.review(frame, looked[:3], model).model
+    assert few.review.wrong_before is None
+    assert "by comparison with other tables" in noise_in_words(evaluate(few), model.labels)[1]
+
+
+@pytest.mark.usefixtures("quick")
+def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path):
+    frame, wrong = data[0].head(300), data[1][:300]
+    labels = pd.read_csv(folder / "model" / "labels.csv", dtype=str, keep_default_na=False)
+    true = np.where(wrong, np.where(frame["y"] == "yes", "no", "yes"), frame["y"])
+    labels.loc[:79, "checked_label"] = true[labels["row"][:80].astype(int) - 1]
+    labels.to_csv(tmp_path / "checked.csv", sep=";", index=False)  # as a spreadsheet may save it
+    table_file, new = folder / "data.csv", tmp_path / "new"
+    command = ["review", table_file, tmp_path / "checked.csv", "--model", folder / "model", "--out"]
+    result = done(*command, new)
+    fixed = int((labels["given_label"] != labels["checked_label"])[:80].sum())
+    assert f"You checked 80 labels: {fixed} were wrong, and are corrected." in result.stdout
+    assert sorted(path.name for path in new.iterdir()) == ["corrected.csv", *FILES]
+    before, after = (pd.read_csv(path, dtype=str) for path in (table_file, new / "corrected.csv"))
+    assert (before != after).sum().to_dict() == {name: fixed * (name == "y") for name in before}
+    text = text_of((new / "report.html").read_text(encoding="utf-8"))
+    assert "What the review changed" in text
+    assert "by the labels that you checked" in text
+    listed = pd.read_csv(new / "labels.csv", dtype=str, keep_default_na=False)
+    assert (listed["why"] == "checked").tolist() == [False] * 220 + [True] * 80
+    assert (listed["checked_label"] == listed["given_label"])[220:].all()
+    assert sl.tabular.load(new).review.corrected == fixed
+    assert "as the checked labels say" in done("predict", new, table_file, "--out", tmp_path / "p.csv").stderr
+    done("page", new, "--wrong-positive", "0.01", "--wrong-negative", "0.02")
+    listed.loc[:39, "checked_label"] = true[listed["row"][:40].astype(int) - 1]
+    listed.to_csv(tmp_path / "more.csv", index=False)
+    again = done("review", new / "corrected.csv", tmp_path / "more.csv", "--model", new, "--out", tmp_path / "newer")
+    assert "You checked 120 labels: " in again.stdout
+    for wanted, change in (
+        ("has another label in the table", {"given_label": "yes"}),
+        ("must hold the labels 'no' and 'yes', got 'maybe'", {"checked_label": "maybe"}),
+        ("no row has a checked_label", {"checked_label": ""}),
+    ):
+        labels.assign(**change).to_csv(tmp_path / "checked.csv", index=False)
+        assert wanted in error_of(*command, tmp_path / "other")
+    labels.drop(columns="why").to_csv(tmp_path / "checked.csv", index=False)
+    assert "no column 'why' (as in labels.csv)" in error_of(*command, tmp_path / "other")
+    assert "it is not overwritten" in error_of(*command, folder / "model")
+    frame.head(200).to_csv(tmp_path / "data.csv", index=False)
+    command[1] = tmp_path / "data.csv"
+    assert "the table must be that of the fit, with 300 labels, got 200" in error_of(*command, tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -991,3 +1065,28 @@ def test_standard_input_and_output(folder):
     with (folder / "data.csv").open() as stream:
         result = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True)
     assert len(result.stdout.splitlines()) == 301
+
+
+def test_answers_of_several_people_become_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    true = rng.random(300) < 0.4
+    votes = pd.DataFrame(
+        {f"a{k}": np.where(true ^ (rng.random(300) < 0.05 + 0.1 * k), "yes", "no") for k in range(4)}
+    ).where(rng.random((300, 4)) < 0.8, "?")
+    votes.insert(0, "item", [f"{k:03d}" for k in range(300)])
+    votes.to_csv(tmp_path / "wide.csv", index=False)
+    votes.melt("item", var_name="who", value_name="said").to_csv(tmp_path / "long.csv", index=False)
+    pd.DataFrame({"item": votes["item"][::-1], "x": true[::-1]}).to_csv(tmp_path / "data.csv", index=False)
+    common = ["--item", "item", "--abstain", "?", "--data", tmp_path / "data.csv", "--out"]
+    done("annotators", tmp_path / "wide.csv", *common, tmp_path / "a.csv", "--label", "said")
+    long = [tmp_path / "long.csv", "--annotator", "who", "--label", "said"]
+    result = done("annotators", *long, *common, tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    table = pd.read_csv(tmp_path / "b.csv", dtype={"item": str})
+    assert list(table.columns) == ["item", "x", "said", "weight", "probability"]
+    assert ((table["said"] == "yes") == table["x"]).mean() > 0.9
+    assert "by 4 annotators" in result.stdout
+    assert "--label said --weight weight --id item,probability --wrong-positive 0." in result.stdout
+    assert "no column 'items' (of the answers); did you mean 'item'?" in error_of(
+        "annotators", *long, "--item", "items", "--out", tmp_path / "c.csv"
+    )

@@ -3,11 +3,11 @@
 from symloss.cli.application import app
 from symloss.cli.losses import analyze, explore, figures, losses
 from symloss.cli.paper import compare, datasets, report, reproduce
-from symloss.cli.tables import audit, fit, page, predict
+from symloss.cli.tables import annotators, audit, fit, page, predict, review
 
 __all__ = ["app"]
 
-for of_tables in (fit, predict, audit, page):
+for of_tables in (fit, predict, audit, review, page, annotators):
     app.command()(of_tables)
 for of_losses in (losses, analyze, figures, explore):
     app.command()(of_losses)

@@ -91,6 +91,11 @@ class Fitting:
         None
     )
     seed: Annotated[int, option("Seed of all random numbers.", "NUMBER", min=0)] = 0
+
+
+class Writing:
+    """How a model is made and written."""
+
     jobs: Annotated[int, option("How many fits run at a time; -1 means one per core.", "NUMBER")] = 1
     overwrite: Annotated[bool, option("Write over labels that somebody has checked, too.", "", True, "--overwrite")] = (
         False

@@ -1,4 +1,4 @@
-"""The commands about tables: ``fit``, ``predict``, ``audit`` and ``page``."""
+"""The commands about tables: ``fit``, ``predict``, ``audit``, ``review`` and ``page``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from symloss.cli import options as of
 from symloss.cli.application import fit_progress, new_console, plain_table, warn
 from symloss.extras import require
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # labels that an audit prints
 
 
-@of.with_options(of.Fitting, of.WrongShares, of.Reading)
+@of.with_options(of.Fitting, of.Writing, of.WrongShares, of.Reading)
 def fit(
     data: of.Data,
     label: of.Label,
@@ -100,7 +102,7 @@ def predict(
         print(note, file=sys.stderr)
 
 
-@of.with_options(of.Fitting, of.WrongShares, of.Reading)
+@of.with_options(of.Fitting, of.Writing, of.WrongShares, of.Reading)
 def audit(
     data: of.Data,
     label: of.Label,
@@ -108,7 +110,7 @@ def audit(
     as_json: of.Json = False,
     **options: Any,
 ) -> None:
-    """Say how many labels of a table seem wrong, and which: the least credible first, in labels.csv.
+    """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
 
     Models are fitted to score every row by some that have not seen its label, but none is kept.
 
@@ -131,11 +133,56 @@ def audit(
     print(f"{found['suspicious']} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
     table = plain_table(*own.values(), *ids)
-    for line in label_table(made.model, made.frame, ids).head(_SHOWN).to_dict(orient="records"):
+    listed = label_table(made.model, made.frame, ids)
+    for line in listed[listed["why"] == "worst"].head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
         table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
     new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
+
+
+@of.with_options(of.Writing, of.Reading)
+def review(
+    data: of.Data,
+    checked: Annotated[Path, typer.Argument(help="labels.csv of that model, or some of its rows.", metavar="CHECKED")],
+    model: Annotated[Path, of.option("The folder that symloss fit wrote.", "MODEL")],
+    out: Annotated[Path, of.option("The folder to write the new model into.", "FOLDER")],
+    **options: Any,
+) -> None:
+    """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
+
+    CHECKED is labels.csv with the true labels of some rows in the column checked_label, from the top down: 50 to 100
+    are enough to begin with. The new folder has what symloss fit writes, and corrected.csv, the table with corrected
+    labels.
+
+    Example: `symloss review data.csv model/labels.csv --model model --out reviewed`
+    """
+    from symloss.tabular import load
+    from symloss.tabular import review as review_table
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import Documents, check_data_apart, check_folder
+    from symloss.tabular.evaluation import evaluate
+    from symloss.tabular.labels import noise_in_words, review_in_words
+    from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
+    from symloss.tabular.page import About
+    from symloss.tabular.writing import whole_table
+
+    for path in (data, checked, model / MODEL):
+        check_data_apart(path, out)
+    check_folder(out, [MODEL, *DOCUMENTS], "a model", options["overwrite"])
+    read, old = ReadOptions(**of.taken(options, of.Reading)), load(model)
+    with fit_progress() as progress:
+        found = review_table(data, checked, old, n_jobs=_jobs(options), progress=progress, options=read)
+    found.model.save(out)
+    made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), Documents.ids(model)))
+    for trouble in made.write(out):
+        warn(trouble)
+    with whole_table(out / CORRECTED) as write:
+        write(found.table)
+    said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
+    for sentence in [*said, *noise_in_words(evaluate(found.model), found.model.labels)]:
+        print(sentence)
+    print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 
 
 @of.with_options(of.WrongShares, of.Costs)
@@ -163,10 +210,69 @@ def page(model: of.Model, **options: Any) -> None:
         cost_threshold(made.model, *wanted.costs)  # raises if the rates are not known
     if pi is not None:
         made.model.save(model)
-    for trouble in made.write(model, wanted.costs):
+    for trouble in made.write(model, wanted.costs, keep=True):
         warn(trouble)
     print(noise_in_words(evaluate(made.model), made.model.labels)[0])
     print(f"to look at: {model / 'report.html'}")
+
+
+@of.with_options(of.Reading)
+def annotators(
+    answers: of.Data,
+    item: Annotated[str, of.option("The column that says which row an answer is about.", "COLUMN")],
+    out: Annotated[Path, of.option("The CSV or Parquet file to write.", "FILE")],
+    annotator: Annotated[
+        str | None, of.option("The column that says whose answer it is.", "COLUMN", "each column is an annotator")
+    ] = None,
+    label: Annotated[str, of.option("The column of answers; also the column of labels to write.", "COLUMN")] = "label",
+    abstain: Annotated[str | None, of.option("What means no answer, such as -1.", "VALUE", "empty cells")] = None,
+    data: Annotated[Path | None, of.option("A table with that column, to add labels to.", "FILE")] = None,
+    positive: Annotated[str | None, of.option("The positive label.", "VALUE", "the larger")] = None,
+    **options: Any,
+) -> None:
+    """Make one label and weight for each row of what several people or rules have said of it.
+
+    The answers stand in one line each, with --annotator, or in one column for each annotator. Nobody has to have
+    answered everything, and rules may say one label or nothing. Each annotator is believed as often as it is right,
+    which is found out from how they agree (Dawid and Skene, 1979).
+
+    Example: `symloss annotators answers.csv --item question --annotator worker --label answer --out labels.csv`
+    """
+    from symloss.corruption import from_annotators
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.evaluation import percent
+    from symloss.tabular.given_labels import read_labels
+    from symloss.tabular.reading import check_columns, read_written
+    from symloss.tabular.writing import whole_table
+
+    require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
+    import pandas as pd
+
+    frame = read_written(answers, ReadOptions(**options))
+    check_columns([item, *([annotator, label] if annotator else [])], frame, "of the answers")
+    if annotator is None:
+        annotator = "annotator"
+        frame = frame.melt(id_vars=[item], var_name=annotator, value_name=label)
+    given = read_labels(frame[label].mask(frame[label] == abstain), positive)
+    used = frame.iloc[given.rows]
+    found = from_annotators(given.positive, items=used[item], annotators=used[annotator])
+    labels = [given.values[int(y > 0)] for y in found.y]
+    table = pd.DataFrame({item: found.items, label: labels, "weight": found.sample_weight.round(6)})
+    table["probability"] = found.posterior.round(6)
+    if data is not None:
+        beside = read_written(data, ReadOptions())
+        check_columns([item], beside, "of the table")
+        table = beside.merge(table, on=item)
+    with whole_table(out) as write:
+        write(table)
+    wrong = plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
+    counts = used[annotator].value_counts()
+    for name, rates in list(zip(found.annotators, found.rates, strict=True))[:_SHOWN]:
+        wrong.add_row(str(name), str(counts[name]), percent(rates.positive), percent(rates.negative))
+    new_console().print(wrong, markup=False)
+    print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
+    shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
+    print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 
 
 def _made(
@@ -179,19 +285,20 @@ def _made(
     from symloss.tabular import fit
     from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.documents import Documents, check_data_apart, check_folder
-    from symloss.tabular.model import DOCUMENTS, MODEL
+    from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
     from symloss.tabular.page import About
     from symloss.tabular.reading import check_columns, labeled_table
 
-    overwrite, seed, jobs, *names = (options.pop(name) for name in ("overwrite", "seed", "jobs", "ids", "drop"))
+    jobs, overwrite, seed, *names = (
+        _jobs(options),
+        *(options.pop(name) for name in ("overwrite", "seed", "ids", "drop")),
+    )
     ids, dropped = map(of.all_listed, names)
     options |= of.rates(options)
     check_data_apart(data, out)
-    files, what = (DOCUMENTS, "an audit of labels") if audit else ([MODEL, *DOCUMENTS], "a model")
-    check_folder(out, files, what, overwrite)
+    files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
+    check_folder(out, [*files, LABELS, NOISE, PAGE], what, overwrite)
     require("all", "tables need pandas, Jinja2, skops and safetensors", "pandas", "jinja2", "skops", "safetensors")
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
     read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
     check_columns(ids, read.frame, "to keep")
 
@@ -208,7 +315,14 @@ def _made(
         )  # fmt: skip
     if not audit:
         model.save(out)  # first of all: whatever happens to the page, the model is not lost
-    made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids, options["weight"]), audit)
+    made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
         warn(trouble)
     return made
+
+
+def _jobs(options: dict[str, Any]) -> int:
+    jobs: int = options.pop("jobs")
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of fits, or -1 for one per core; got 0")
+    return jobs

@@ -1,4 +1,4 @@
-"""The candidates that the CV forms have by default: one table."""
+"""The candidates that the CV estimators have by default: one table."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def default_candidates(
 ) -> list[tuple[str, Any]]:
     """Return the candidates that a CV estimator has by default: families of models, strongly to weakly regularized.
 
-    Some average the label noise away, others follow clean labels closely. Pruned candidates leave out the least
-    credible labels of each class, and follow the others more closely. Those that are tried depend on the number of
+    Some average the label noise away, others follow clean labels closely. Pruned candidates leave out labels
+    of each class that look least right, and follow the others more closely. Which are tried depends on the number of
     points; only trees and linear models take sparse features. To add candidates of your own, append each as
     ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 

@@ -94,8 +94,8 @@ def load(path: str | Path, model: Any = None, trusted: Collection[str] = ()) -> 
         The network of your own that was fitted, or the function that makes it. If several candidates of a CV estimator
         have one, a dict of them by the names of the candidates.
     trusted : collection of str
-        Only for CV forms with candidates that are not symloss's own: types that skops, which reads these, does not load
-        unless they are named. The error that is raised without them lists them.
+        For candidates that are not symloss's own: types that skops, which reads these, does not load unless they are
+        named. The error that is raised without them lists them.
 
     Examples
     --------

@@ -120,11 +120,12 @@ def _rows(scores: Tensor, labels: Tensor, weight: Tensor | None) -> tuple[Tensor
             return scores, labels.expand(scores.shape), None if weight is None else fitted_weight(flat(weight), scores)
         except RuntimeError:  # leading dimensions that do not fit
             pass
+    hint = "; for one problem a column, or class numbers, pass num_labels" if scores.ndim > 1 else ""
     if labels.dtype != torch.bool and concrete(are_labels(labels)) is False:  # says more than a wrong shape
-        raise_for_labels(labels, "; for one problem a column, or class numbers, pass num_labels")
+        raise_for_labels(labels, hint)
     shape = tuple(scores.shape)
     expected = str(shape) if len(shape) == 1 else f"{shape[-1:]} or the scores' shape {shape}"
-    raise ValueError(f"target must have shape {expected}, got {tuple(labels.shape)}")
+    raise ValueError(f"target must have shape {expected}, got {tuple(labels.shape)}{hint}")
 
 
 def _columns(

@@ -1,6 +1,8 @@
-"""From a table as it is to a model and its predictions: what ``symloss fit`` and ``symloss predict`` do."""
+"""From a table as it is to a model, its predictions and better labels: what the commands for tables do."""
 
 from symloss.tabular.fitting import fit
-from symloss.tabular.model import Predicted, TableModel, load
+from symloss.tabular.labels import label_table
+from symloss.tabular.model import Predicted, Review, TableModel, load
+from symloss.tabular.reviewing import Reviewed, review
 
-__all__ = ["Predicted", "TableModel", "fit", "load"]
+__all__ = ["Predicted", "Review", "Reviewed", "TableModel", "fit", "label_table", "load", "review"]

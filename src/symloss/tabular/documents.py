@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,13 +34,18 @@ class Documents(NamedTuple):
     frame: DataFrame
     about: About
     importances: list[Importance] | None = None  # None for an audit, which keeps no model
-    checked: Mapping[int, str] = MappingProxyType({})  # what somebody found who looked at some rows, by their numbers
 
     @classmethod
     def of(cls, model: TableModel, frame: DataFrame, about: About, audit: bool = False) -> Documents:
         """Return what is found out of a model that has just been fitted; a time limit holds for this, too."""
         seconds = min(_SECONDS, model.estimator.time_limit or _SECONDS)
         return cls(model, frame, about, None if audit else column_importance(model, frame, seconds))
+
+    @staticmethod
+    def ids(folder: Path) -> list[str]:
+        """Return the columns that tell rows apart in the table of a saved model."""
+        found: list[str] = json.loads((folder / NOISE).read_text(encoding="utf-8"))["page"]["ids"]
+        return found
 
     @classmethod
     def read(cls, folder: Path) -> Documents:
@@ -60,24 +64,27 @@ class Documents(NamedTuple):
         if len(table) != len(model.estimator.oof_scores_):
             raise ValueError(f"{folder / LABELS} must have the {len(model.estimator.oof_scores_)} rows of the fit")
         frame = table.drop(columns=list(OWN)).rename(columns={f"{name}_": name for name in OWN})
-        weight = frame[made["weight"]].astype(float).to_numpy() if made["weight"] else np.ones(len(table))
+        weight = frame[model.weight].astype(float).to_numpy() if model.weight else np.ones(len(table))
         positive = (table["given_label"] == as_text(model.labels[1])).to_numpy()
-        rows = Rows(table.index.to_numpy() - 1, positive, weight, made["unlabeled"])
+        checked = (table["why"] == "checked").to_numpy()
+        rows = Rows(table.index.to_numpy() - 1, positive, weight, made["unlabeled"], checked)
         frame = frame.set_axis(rows.numbers).reindex(range(rows.numbers[-1] + 1))
         importances = [Importance(*each) for each in made["importances"]]
-        about = About(made["source"], made["command"], made["ids"], made["weight"])
-        checked = {row: label for row, label in table["checked_label"].items() if label}
-        return cls(replace(model, rows=rows), frame, about, importances, checked)
+        about = About(made["source"], made["command"], made["ids"])
+        return cls(replace(model, rows=rows), frame, about, importances)
 
-    def write(self, folder: Path, costs: tuple[float, float] | None = None) -> list[str]:
-        """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone."""
+    def write(self, folder: Path, costs: tuple[float, float] | None = None, keep: bool = False) -> list[str]:
+        """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone.
+
+        With ``keep``, a list in which somebody has checked labels stays as it is.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         table = label_table(self.model, self.frame, self.about.ids)
-        table["checked_label"] = [self.checked.get(row, "") for row in table["row"]]
         labels = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8", "surrogatepass")
         page = self.about._asdict() | {"importances": self.importances, "unlabeled": rows_of(self.model).unlabeled}
-        noise = noise_summary(self.model) | {"labels_sha256": "" if self.checked else _digest(labels), "page": page}
-        _write(folder / LABELS, labels)
+        noise = noise_summary(self.model) | {"labels_sha256": _digest(labels), "page": page}
+        if not keep or _is_as_written(folder):
+            _write(folder / LABELS, labels)
         _write(folder / NOISE, json.dumps(noise, indent=1).encode())
         try:
             html = fit_page(self.model, self.frame, self.importances, self.about, costs)

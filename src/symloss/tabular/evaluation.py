@@ -14,7 +14,7 @@ from symloss.corruption import Contamination
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
 from symloss.metrics.scores import two_samples
-from symloss.tabular.model import Rows, TableModel
+from symloss.tabular.model import Review, Rows, TableModel
 
 Array = NDArray[np.float64]
 LEVEL = 0.9  # of the intervals of the noise
@@ -39,6 +39,8 @@ class Evaluation:
         On clean labels, if errors are alike all over a class.
     warnings : tuple of str
         What is odd about these estimates.
+    review : Review or None
+        What came out of the labels that somebody has checked.
     """
 
     scores: Array
@@ -53,6 +55,14 @@ class Evaluation:
     clean_auc: Estimate
     clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]
+    review: Review | None = None
+
+    @property
+    def basis(self) -> str:
+        """What the estimate of the noise rests on."""
+        if self.review is None or self.review.wrong_before is None:
+            return "by comparison with other tables in which we know which labels are wrong"
+        return f"by the labels that you checked, {self.review.drawn} of them drawn at random"
 
     @property
     def share_labeled_positive(self) -> float:
@@ -91,14 +101,21 @@ def rows_of(model: TableModel) -> Rows:
 
 def with_rates(model: TableModel, pi: float, pi_prime: float) -> TableModel:
     """Return a model that goes by other rates of the noise, without a fit: its probabilities, labels and costs."""
-    rows, scores = rows_of(model), model.estimator.oof_scores_
-    estimator = copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
-    used = ~np.isnan(estimator.label_quality_)
-    quality = np.full(len(scores), np.nan)
-    quality[used] = label_quality(scores[used], rows.positive[used], pi, pi_prime, weight=rows.weight[used])
-    estimator.label_quality_ = quality
-    clean = estimate_clean_auc if model.score_name == "AUC" else estimate_clean_balanced_accuracy
-    estimator.clean_score_ = clean(scores[used], rows.positive[used], pi, pi_prime, weight=rows.weight[used])
+    rows, estimator = rows_of(model), copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
+    used, clean = ~np.isnan(estimator.label_quality_), model.score_name == "AUC"
+    estimate = estimate_clean_auc if clean else estimate_clean_balanced_accuracy
+    samples = estimator.oof_scores_[used], rows.positive[used]
+    estimator.clean_score_ = estimate(*samples, pi, pi_prime, weight=rows.weight[used])
+    return with_quality(replace(model, estimator=estimator))
+
+
+def with_quality(model: TableModel) -> TableModel:
+    """Return a model whose probabilities of wrong labels are by its rates; labels that were checked are right."""
+    rows, estimator = rows_of(model), copy.copy(model.estimator)
+    used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
+    samples = estimator.oof_scores_[used], rows.positive[used]
+    quality[used] = label_quality(*samples, *model.rates, weight=rows.weight[used])
+    estimator.label_quality_ = np.where(rows.checked, 1.0, quality)
     return replace(model, estimator=estimator)
 
 
@@ -126,9 +143,8 @@ def evaluate(model: TableModel) -> Evaluation:
         else:
             clean = _clean(given[0], model.noise, rates), _clean(given[1], model.noise, rates)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
-    return Evaluation(
-        scores, positive, weight, rows.unlabeled, model.noise, rates, model.rates_given, *given, *clean, warnings=odd
-    )
+    noise = model.noise, rates, model.rates_given
+    return Evaluation(scores, positive, weight, rows.unlabeled, *noise, *given, *clean, odd, model.review)
 
 
 def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:

@@ -20,7 +20,7 @@ from symloss.tabular.model import Rows, TableModel, features_of
 from symloss.tabular.reading import Read, check_columns, labeled_table
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 Array = NDArray[np.float64]
 ESTIMATORS = {"auc": AUCClassifierCV, "ber": BERClassifierCV}
@@ -129,7 +129,7 @@ def fit(
     chosen = None if positive is None else as_text(positive)
     labels, is_positive, numbers, label_notes = read_labels(frame[label], chosen, unlabeled)
     columns, frame = frame.columns, frame.iloc[numbers]
-    weights = _weights(frame[weight]) if weight else np.ones(len(frame))
+    weights = weights_of(frame, weight)
     used = weights > 0  # a row of weight 0 counts as no row
     for value, count in zip(labels, (int((~is_positive[used]).sum()), int(is_positive[used].sum())), strict=True):
         if count < 2:
@@ -165,12 +165,8 @@ def fit(
         time_limit=time_limit,
         random_state=random_state,
         n_jobs=n_jobs,
-        callback=None if progress is None else lambda stage, done, total, _: progress(stage, done, total),
     )
-    code = frame[group].factorize()[0] if group else None
-    groups = None if code is None else np.where(code < 0, -1 - np.arange(len(code)), code)  # a missing one is alone
-    estimator.fit(encoded, is_positive.astype(np.int64), sample_weight=weights if weight else None, groups=groups)
-    estimator.set_params(callback=None)  # the model is kept, but the progress bar is not
+    learn(estimator, encoded, is_positive, weights, frame, group, progress)
     return TableModel(
         estimator,
         encoder,
@@ -179,11 +175,36 @@ def fit(
         (*read_notes, *notes),
         Profile.of(columns, encoder, values),
         sign,
-        Rows(numbers, is_positive, weights, unlabeled is not None),
+        Rows(numbers, is_positive, weights, unlabeled is not None, np.zeros(len(numbers), bool)),
+        weight,
+        group,
     )
 
 
-def _weights(series: Series) -> Array:
+def learn(
+    estimator: Any,
+    features: DataFrame,
+    positive: NDArray[np.bool_],
+    weights: Array,
+    frame: DataFrame,
+    group: str | None,
+    progress: Callable[[str, int, int], None] | None,
+) -> None:
+    """Fit an estimator to the rows of a table; the progress bar is not kept with it."""
+    code = frame[group].factorize()[0] if group else None
+    groups = None if code is None else np.where(code < 0, -1 - np.arange(len(code)), code)  # a missing one is alone
+    if progress is not None:
+        estimator.set_params(callback=lambda stage, done, total, _: progress(stage, done, total))
+    weighted = None if (weights == 1).all() else weights
+    estimator.fit(features, positive.astype(np.int64), sample_weight=weighted, groups=groups)
+    estimator.set_params(callback=None)
+
+
+def weights_of(frame: DataFrame, weight: str | None) -> Array:
+    """Return the weights of the rows of a table, 1 if it has no column of them."""
+    if weight is None:
+        return np.ones(len(frame))
+    series = frame[weight]
     try:
         weights = np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):

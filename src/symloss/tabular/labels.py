@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from symloss.columns import as_text
 from symloss.tabular.evaluation import Evaluation, percent, rows_of
-from symloss.tabular.model import TableModel
+from symloss.tabular.model import Review, TableModel
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-OWN = ("row", "given_label", "suggested_label", "wrong_probability", "checked_label")
+OWN = ("row", "given_label", "suggested_label", "wrong_probability", "why", "checked_label")
 _BLOCK = 20  # rows that somebody checks before asking whether to go on
+_LISTED, _RANDOM = 400, 4  # of so many rows at the head of the list every fourth is drawn at random
 _WIDE = 0.3  # an interval of a share of wrong labels
 _FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
@@ -37,8 +38,10 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
     -------
     DataFrame
         ``row``: the number of the row in the table, from 1. ``given_label``. ``suggested_label``: the other label where
-        it is the more probable one, else empty. ``wrong_probability``: how probably the given label is wrong.
-        ``checked_label``: empty, for what somebody finds who looks at the row. Then the columns of the table, ``ids``
+        it is the more probable one, else empty. ``wrong_probability``: how probably the given label is wrong. ``why``:
+        why the row is listed there, "worst" or "random"; every fourth of the first rows is drawn at random, so that a
+        review can tell how many labels are wrong. ``checked_label``: empty, for what somebody finds who looks at the
+        row; labels that were checked before have it, and are last. Then the columns of the table, ``ids``
         first; one with the name of a column above gets an underscore after it. Of positive-unlabeled data,
         ``given_label`` is empty for the rows without one. They come first, and only they can have a suggestion.
 
@@ -55,7 +58,7 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
     import pandas as pd
 
     rows, wrong = rows_of(model), wrong_probability(model)
-    given = rows.positive.astype(int)
+    given, (order, why) = rows.positive.astype(int), _listed(model)
     texts = np.array([as_text(label) for label in model.labels], dtype=object)
     own = pd.DataFrame(
         {
@@ -63,15 +66,32 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
             "given_label": np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
             "suggested_label": np.where(suspicious(model), texts[1 - given], ""),
             "wrong_probability": wrong.round(4),
-            "checked_label": "",
+            "why": why,
+            "checked_label": np.where(rows.checked, texts[given], ""),
         }
     )
     others = [*ids, *(name for name in frame.columns if name not in (*ids, model.label))]
     table = frame.iloc[rows.numbers][others].reset_index(drop=True)
     table = pd.concat([own, table.rename(columns={name: f"{name}_" for name in OWN})], axis=1)
-    # Labels of positive-unlabeled data are taken as right, and missing probabilities are those of rows without weight.
-    order = np.argsort(-np.where(rows.unlabeled & rows.positive, -1.0, np.nan_to_num(wrong, nan=-2.0)), kind="stable")
     return table.iloc[order].reset_index(drop=True)
+
+
+def _listed(model: TableModel) -> tuple[list[int], NDArray[np.object_]]:
+    """Return the places of the rows in the order in which they are listed, and why each row is."""
+    rows, wrong = rows_of(model), wrong_probability(model)
+    # Labels of positive-unlabeled data are taken as right, and missing probabilities are those of rows without weight.
+    sure = rows.checked | (rows.unlabeled & rows.positive) | np.isnan(wrong)
+    why = np.where(rows.checked, "checked", "worst").astype(object)
+    worst = np.argsort(np.where(sure, 1.0 + np.isnan(wrong), -np.nan_to_num(wrong)), kind="stable").tolist()
+    drawn = iter(np.random.default_rng(0).permutation(np.flatnonzero(~sure)).tolist())
+    ranked, listed = iter(worst), dict[int, None]()  # in order
+    for k in range(min(_LISTED, int((~sure).sum()))):
+        at_random = k % _RANDOM == _RANDOM - 1
+        row = next(row for row in (drawn if at_random else ranked) if row not in listed)
+        listed[row] = None
+        if at_random:
+            why[row] = "random"
+    return list(listed | dict.fromkeys(worst)), why
 
 
 def wrong_probability(model: TableModel) -> NDArray[np.float64]:
@@ -97,11 +117,10 @@ def when_to_stop(model: TableModel) -> str:
     >>> when_to_stop(sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
     'Of the first 20 about 4 are wrong, of the next 20 about 0. Stop where this is too few for you.'
     """
-    rows, wrong = rows_of(model), wrong_probability(model)
-    if rows.unlabeled:
-        wrong = wrong[~rows.positive]
-    ordered = np.sort(wrong[~np.isnan(wrong)])[::-1]
-    parts = []
+    rows, listed = rows_of(model), np.array(_listed(model)[0])
+    kept = listed[~(rows.checked | (rows.unlabeled & rows.positive))[listed]]
+    ordered, parts = wrong_probability(model)[kept], list[str]()
+    ordered = ordered[~np.isnan(ordered)]
     for start in range(0, len(ordered), _BLOCK):
         block = ordered[start : start + _BLOCK]
         parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
@@ -111,6 +130,32 @@ def when_to_stop(model: TableModel) -> str:
     what = "positive" if rows.unlabeled else "wrong"
     said = ", ".join([f"{first.capitalize()} are {what}", *others])
     return f"{said}. Stop where this is too few for you."
+
+
+def review_in_words(review: Review, score: str) -> list[str]:
+    r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name.
+
+    Examples
+    --------
+    >>> print(*review_in_words(Review(100, 71, 25, 2, (0.14, 0.08, 0.28), 0.842, 0.857), "AUC"), sep="\n")
+    You checked 100 labels: 71 were wrong, and are corrected.
+    Before that, about 14% (8% to 28%) of all labels were wrong: 2 of the 25 checked rows that were drawn at random ...
+    On the corrected labels the AUC, cross-validated, was 0.842 before the review, and is 0.857 now.
+    """
+    drawn = f"{review.drawn_wrong} of the {review.drawn} checked rows that were drawn at random"
+    if review.wrong_before is None:
+        share = (
+            f"How many others are wrong is not known from {review.drawn} rows that were drawn at random: check more."
+        )
+    else:
+        value, low, high = map(percent, review.wrong_before)
+        share = f"Before that, about {value} ({low} to {high}) of all labels were wrong: {drawn} were."
+    return [
+        f"You checked {review.checked} labels: {review.corrected} were wrong, and are corrected.",
+        share,
+        f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review, and "
+        f"is {review.score_after:.3f} now.",
+    ]
 
 
 def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
@@ -125,7 +170,7 @@ def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
             f"wrong: {percent(found.wrong_share.value)} of all labels."
         ]
     interval = f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
-    how = "These are 90% intervals, by comparison with other tables in which we know which labels are wrong."
+    how = f"These are 90% intervals, {found.basis}."
     if found.unlabeled:
         return [f"About {of_negative} of the unlabeled rows seem to be {positive} {interval}.", how]
     said = (

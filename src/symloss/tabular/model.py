@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MODEL = "model.safetensors"
-LABELS, NOISE, PAGE = DOCUMENTS = "labels.csv", "noise.json", "report.html"  # that symloss fit writes beside it
+# What symloss fit and review write beside it.
+LABELS, NOISE, PAGE, CORRECTED = DOCUMENTS = "labels.csv", "noise.json", "report.html", "corrected.csv"
 
 
 class Predicted(NamedTuple):
@@ -84,6 +85,31 @@ class Rows(NamedTuple):
     positive: NDArray[np.bool_]
     weight: Array
     unlabeled: bool  # whether the rows that are not labeled positive have no label
+    checked: NDArray[np.bool_]  # whether somebody has checked the label
+
+
+class Review(NamedTuple):
+    """What came out of the labels that somebody has checked.
+
+    Attributes
+    ----------
+    checked, corrected : int
+        How many labels were checked, and how many of them were wrong.
+    drawn, drawn_wrong : int
+        The same of the rows that were drawn at random from all but the worst.
+    wrong_before : tuple of 3 floats, or None
+        The share of wrong labels before the review, and the ends of its 90% interval; None if too few were drawn.
+    score_before, score_after : float
+        The cross-validated score on the corrected labels, of the model before and after the review.
+    """
+
+    checked: int
+    corrected: int
+    drawn: int
+    drawn_wrong: int
+    wrong_before: Sequence[float] | None
+    score_before: float
+    score_after: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +136,10 @@ class TableModel:
         The sign before decimals in the text file that was fitted.
     rows : Rows, optional
         The rows that were fitted; they are not saved.
+    weight, group : str, optional
+        The columns of weights and of groups.
+    review : Review, optional
+        What came out of a review of labels.
 
     Examples
     --------
@@ -133,6 +163,9 @@ class TableModel:
     profile: Profile
     decimal: str | None = None
     rows: Rows | None = None
+    weight: str | None = None
+    group: str | None = None
+    review: Review | None = None
 
     def __repr__(self) -> str:
         """Return what is predicted, from how many columns, and how well."""
@@ -246,6 +279,8 @@ class TableModel:
             "notes": list(self.notes),
             "profile": self.profile._asdict(),
             "decimal": self.decimal,
+            "beside": [self.weight, self.group],
+            "review": self.review,
         }
         save_with(self.estimator, folder / MODEL, table)
         return sorted(folder.iterdir())
@@ -305,7 +340,10 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
         negative, positive = table["labels"]
         encoding, profile = Encoding.from_json(table["encoding"]), Profile.from_json(table["profile"])
         labels, notes = (negative, positive), tuple(map(str, table["notes"]))
-        model = TableModel(estimator, encoding, str(table["label"]), labels, notes, profile, table["decimal"])
+        review = Review(*table["review"]) if table["review"] else None
+        label, decimal, beside = str(table["label"]), table["decimal"], table["beside"]
+        weight, group = beside
+        model = TableModel(estimator, encoding, label, labels, notes, profile, decimal, None, weight, group, review)
         if encoding.features != estimator.feature_names_in_.tolist():
             raise ValueError(f"expected the {estimator.n_features_in_} features of the model, found others")
     except Exception as error:  # values of wrong types lead to errors of many types

@@ -17,7 +17,7 @@ from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
 from symloss.tabular.evaluation import LEVEL, Evaluation, evaluate, percent, rows_of
 from symloss.tabular.importance import Importance
-from symloss.tabular.labels import label_table, noise_in_words, suspicious, when_to_stop
+from symloss.tabular.labels import label_table, noise_in_words, review_in_words, suspicious, when_to_stop
 from symloss.tabular.model import TableModel
 from symloss.tabular.summary import lack_of_time, summary
 from symloss.tabular.thresholds import choices
@@ -37,12 +37,11 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-
 
 
 class About(NamedTuple):
-    """How a fit came about: the name of the table, the command, columns that tell rows apart, and that of weights."""
+    """How a fit came about: the name of the table, the command, and columns that tell rows apart."""
 
     source: str
     command: str = ""
     ids: Sequence[str] = ()
-    weight: str | None = None
 
 
 def fit_page(
@@ -87,6 +86,7 @@ def fit_page(
         "suspicious": int(suspicious(model).sum()),
         "when_to_stop": when_to_stop(model),
         "words": noise_in_words(found, (negative, positive)),
+        "reviewed": review_in_words(model.review, model.score_name) if model.review else [],
         "warnings": [*made["warnings"], *found.warnings, *lack_of_time(made)],
         "notes": [note for note in model.notes if not note.startswith(WARNING)],
         "bars": _bars(found, negative, positive),
@@ -103,11 +103,14 @@ def fit_page(
         "number": _number,
         "shown": shown,
     }
-    titles = {"short": "In short", "check": "Labels to check", "noise": "How noisy the labels are",
+    titles = {"short": "In short", "review": "What the review changed", "check": "Labels to check",
+              "noise": "How noisy the labels are",
               "ranking": "The ranking", "columns": "The columns", "thresholds": "Where to draw the line",
               "made": "How this was made"}  # fmt: skip
     if found.unlabeled:
         titles |= {"check": "Rows to look at", "noise": "How many unlabeled rows are positive"}
+    if model.review is None:
+        del titles["review"]
     if importances is None:
         del titles["columns"], titles["thresholds"]
     sections = [

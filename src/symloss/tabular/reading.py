@@ -83,6 +83,13 @@ def read(
     return Read(frame, [])
 
 
+def read_written(path: str | Path, options: ReadOptions = TO_BE_FOUND) -> DataFrame:
+    """Return the columns of a file as they are written, texts in which only blank cells are missing."""
+    (piece,) = read_pieces(path, None, options)
+    written: DataFrame = piece.written[piece.frame.columns]
+    return written.astype(object)
+
+
 def labeled_table(data: Any, label: str, ids: Collection[str] = (), options: ReadOptions = TO_BE_FOUND) -> Read:
     """Return a table that has the column of the label; if a file does not, the error says how it was read."""
     found = read(data, options, written=[label, *ids])

@@ -121,7 +121,8 @@ class Wanted(NamedTuple):
 def rates_in_words(model: TableModel) -> str:
     """Return how many labels are wrong by the rates that a model goes by, and where these come from."""
     negative, positive = (repr(as_text(label)) for label in model.labels)
-    known = "as given" if model.rates_given else "as the fit has estimated"
+    reviewed = model.review is not None and model.review.wrong_before is not None
+    known = "as given" if model.rates_given else f"as the {'checked labels say' if reviewed else 'fit has estimated'}"
     wrong = percent(1 - model.rates.pi), percent(model.rates.pi_prime)
     return f"{wrong[0]} of the labels {positive} and {wrong[1]} of the labels {negative} are wrong, {known}"
 

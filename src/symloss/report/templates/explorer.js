@@ -2,6 +2,7 @@
 for (const figure of document.querySelectorAll("figure.plotly")) {
   const [main, form, menu] = [".main", "form", "select"].map((name) => figure.querySelector(name));
   const { curves, choices } = JSON.parse(figure.querySelector("script").textContent);
+  for (const { line } of curves) if (line.color === "#000000") line.color = getComputedStyle(main).color; // black on black is no curve
   const style = () => {
     const [text, grid] = ["--text", "--grid"].map((name) => getComputedStyle(main).getPropertyValue(name));
     return { "font.color": text, ...Object.fromEntries(["xaxis", "yaxis"].flatMap((axis) => ["gridcolor", "zerolinecolor"].map((of) => [`${axis}.${of}`, grid]))) };

@@ -1,0 +1,192 @@
+"""Labels that somebody has checked: how many others are wrong, and the model anew on the corrected labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+from sklearn.base import clone
+
+from symloss.audit import Noise
+from symloss.columns import as_text
+from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
+from symloss.tabular.evaluation import LEVEL, with_quality
+from symloss.tabular.fitting import learn, weights_of
+from symloss.tabular.given_labels import match_labels
+from symloss.tabular.model import Review, Rows, TableModel, features_of
+from symloss.tabular.reading import check_columns, read, read_pieces
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Array = NDArray[np.float64]
+_PRIOR = 4.0  # as if so many labels of each class more had been drawn, wrong as often as the model thinks
+_LEAST = 0.02  # of pi - pi': labels that say nothing at all are not believed in
+_NEEDED = ("row", "given_label", "wrong_probability", "why", "checked_label")
+
+
+class Reviewed(NamedTuple):
+    """The model that was fitted to corrected labels, and the table with these: as values, and as it is written."""
+
+    model: TableModel
+    frame: DataFrame
+    table: DataFrame
+
+
+def review(
+    data: Any,
+    checked: Any,
+    model: TableModel,
+    *,
+    n_jobs: int | None = 1,
+    progress: Callable[[str, int, int], None] | None = None,
+    options: ReadOptions = TO_BE_FOUND,
+) -> Reviewed:
+    """Correct labels that somebody has checked, estimate from them how many others are wrong, and fit the model anew.
+
+    The worst rows are all known, up to the last one that was checked. Of the others, those that are listed as random
+    are a simple random sample: the share of wrong labels there, with Jeffreys' interval, is that of them all.
+
+    Parameters
+    ----------
+    data : pandas or polars DataFrame, str or Path
+        The table that the model was fitted to.
+    checked : DataFrame, str or Path
+        ``labels.csv``, or some rows of it, with what somebody found in the column ``checked_label``.
+    model : TableModel
+        The model that wrote it.
+    n_jobs, progress, options
+        As in ``fit``; ``options`` say how the file of the table is written.
+
+    Returns
+    -------
+    Reviewed
+        The new ``model``, whose ``review`` says what was found, and the ``table`` with corrected labels.
+
+    Examples
+    --------
+    >>> import pandas as pd, symloss as sl
+    >>> y = ["no"] * 30 + ["yes"] * 30
+    >>> frame = pd.DataFrame({"x": np.arange(60.0) / 7, "y": [*y[:3], "yes", *y[4:]]})  # the fourth label is wrong
+    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())])
+    >>> labels = sl.tabular.label_table(model, frame)[:20]
+    >>> labels["checked_label"] = [y[row - 1] for row in labels["row"]]  # what somebody finds who looks at these rows
+    >>> found = review(frame, labels, model)
+    >>> found.table["y"][3], found.model.review.checked, found.model.review.corrected
+    ('no', 20, 1)
+    """
+    label = model.label
+    if model.labels[0] == f"not {as_text(model.labels[1])}":
+        raise ValueError("a review needs labels of two values, and these are positive and unlabeled rows")
+    if isinstance(data, (str, Path)):
+        options = options._replace(usual_decimal=model.decimal)
+        (found,) = read_pieces(data, None, options, {*model.encoding.texts, label})
+        frame, table = found.frame, found.written[found.frame.columns].copy()
+        check_columns([label], frame, "the label")
+        frame[label], values = table[label], [as_text(value) for value in model.labels]
+    else:
+        frame, values = read(data, options).frame.copy(), list(model.labels)
+        table = frame
+    check_columns([label, *model.columns, *filter(None, (model.weight, model.group))], frame, "which the model needs")
+    given = match_labels(frame[label], model.labels)
+    wrong = 1 - np.asarray(model.estimator.label_quality_)
+    if len(wrong) != len(given.rows):
+        raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
+    looked = _looked_at(checked, model, given.rows, given.positive)
+    place, truth = looked["place"].to_numpy(), looked["truth"].to_numpy(bool)
+    positive = given.positive.copy()
+    positive[place] = truth
+    wrong_before, noise, drawn = _shares(looked, given.positive, positive, wrong)
+
+    used = frame.iloc[given.rows]
+    weights = weights_of(used, model.weight)
+    estimator = clone(model.estimator).set_params(n_jobs=n_jobs, pi=None, pi_prime=None)
+    learn(estimator, features_of(used, model.encoding), positive, weights, used, model.group, progress)
+    held_out = ~np.isnan(estimator.oof_scores_) & ~np.isnan(model.estimator.oof_scores_)
+    scores = [
+        float(estimator._judge.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
+        for each in (model.estimator, estimator)
+    ]
+    changed = place[truth != given.positive[place]]
+    estimator.noise_ = noise or estimator.noise_
+    for each in (frame, table):
+        column = each[label].astype(object).to_numpy(copy=True)
+        column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
+        each[label] = column
+    rows = Rows(given.rows, positive, weights, False, np.isin(np.arange(len(positive)), place))
+    said = Review(len(place), len(changed), *drawn, wrong_before, *scores)
+    return Reviewed(with_quality(replace(model, estimator=estimator, rows=rows, review=said)), frame, table)
+
+
+def _looked_at(checked: Any, model: TableModel, rows: NDArray[np.intp], positive: NDArray[np.bool_]) -> DataFrame:
+    """Return the rows that somebody has checked: the place among the rows of the fit, the truth, and why it is listed.
+
+    ``sampled`` says which of them are a random sample of all but the worst.
+    """
+    frame = read(checked, written=_NEEDED).frame
+    check_columns(_NEEDED, frame, "as in labels.csv")
+    frame = frame[frame["checked_label"].notna() & (frame["checked_label"] != "")]
+    if frame.empty:
+        raise ValueError("no row has a checked_label: write the true labels there, and leave the others empty")
+    truth = match_labels(frame["checked_label"], model.labels).positive
+    number = frame["row"].astype(np.intp).to_numpy() - 1
+    place = np.searchsorted(rows, number).clip(0, len(rows) - 1)
+    listed = match_labels(frame["given_label"], model.labels)
+    odd = (rows[place] != number) | ~np.isin(np.arange(len(frame)), listed.rows)
+    odd[listed.rows] |= listed.positive != positive[place][listed.rows]
+    if odd.any():
+        raise ValueError(
+            f"row {int(number[np.argmax(odd)]) + 1} has another label in the table than in the list of checked labels: "
+            "give the table that the model was fitted to"
+        )
+    probability = frame["wrong_probability"].astype(float).to_numpy()
+    worst = (frame["why"] == "worst").to_numpy()
+    last = probability[worst].min(initial=np.inf)
+    sampled = (frame["why"] == "random").to_numpy() & (probability <= last)
+    return frame.assign(place=place, truth=truth, sampled=sampled)
+
+
+def _shares(
+    looked: DataFrame, given: NDArray[np.bool_], positive: NDArray[np.bool_], wrong: Array
+) -> tuple[tuple[float, ...] | None, Noise | None, tuple[int, int]]:
+    """Return the share of wrong labels before the review, the noise after it, and how many were drawn and wrong.
+
+    The first two are None if no row of one of the labels was drawn.
+    """
+    place, n = looked["place"].to_numpy(), len(given)
+    drawn, differs = place[looked["sampled"].to_numpy(bool)], given != positive
+    unknown = ~np.isin(np.arange(n), place)
+    counts = len(drawn), int(differs[drawn].sum())
+    if len(np.unique(given[drawn])) < 2:
+        return None, None, counts
+    shares, expected = [], 0.0
+    for label in (True, False):
+        rest, of = unknown & (given == label), drawn[given[drawn] == label]
+        left = _left(int(rest.sum()), len(of), int(differs[of].sum()), float(np.nansum(wrong[rest])))
+        expected += left[0]
+        shares.append(left / max(1, int((positive == label).sum())))
+    low, high = _left(int(unknown.sum()), *counts, 0.0)[1:]
+    known = differs.sum()
+    before = [float((known + each) / n) for each in (np.clip(expected, low, high), low, high)]
+    of_positive, of_negative = shares
+    shrink = min(1.0, (1 - _LEAST) / max(of_positive[0] + of_negative[0], 1e-9))
+    pi, pi_high, pi_low = (1 - of_positive * [shrink, 1, 1]).tolist()
+    return tuple(before), Noise(pi, pi_low, pi_high, *(of_negative * [shrink, 1, 1]).tolist()), counts
+
+
+def _left(rest: int, drawn: int, wrong: int, expected: float) -> Array:
+    """Return how many of the rows that nobody has looked at are wrong, by those that were drawn, with a 90% interval.
+
+    ``expected`` is how many of them are wrong by the model.
+    """
+    of_share, tail = beta(wrong + 0.5, drawn - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys' interval
+    low = of_share.ppf(tail) if wrong else 0.0
+    high = of_share.ppf(1 - tail) if wrong < drawn else 1.0
+    value = np.clip((wrong + _PRIOR * expected / max(1, rest)) / (drawn + _PRIOR), low, high)
+    found: Array = np.clip((rest + drawn) * np.array([value, low, high]) - wrong, 0, rest)
+    return found
