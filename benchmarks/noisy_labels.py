@@ -289,8 +289,7 @@ def page(results: pd.DataFrame) -> str:
             ]
             part = results[(results["noise"] == noise) & (results["size"] == size)].groupby("method")
             auc, seconds = part["auc"].mean(), part["seconds"].median()
-            for name in OURS.values():
-                lines.append(f"| {name} | {auc[name]:.1f} | | | | | {seconds[name]:.1f} |")
+            lines += [f"| {name} | {auc[name]:.1f} | | | | | {seconds[name]:.1f} |" for name in OURS.values()]
             for peer in ahead["auc"].mean().sort_values().index:
                 numbers = [f"{auc[peer]:.1f}"]
                 for score in OURS:
