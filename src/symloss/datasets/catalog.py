@@ -26,16 +26,8 @@ from symloss.extras import require
 class DataFile:
     """One file of a data set.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the cache.
-    sha256 : tuple of str
-        The checksums of the forms in which it is published; any of them will do.
-    urls : tuple of str
-        Where it is downloaded from, in the order in which they are tried; after ``#`` stands its name in the archive.
-    further_names : tuple of str
-        Further names that it may have in ``SYMLOSS_DATA``.
+    It has one of the checksums, is downloaded from the first URL that answers (after ``#`` stands its name in the
+    archive), and may have further names in ``SYMLOSS_DATA``.
     """
 
     name: str

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
-from symloss.metrics.estimates import Estimate, auc_interval, variance_of_mean
-from symloss.metrics.intervals import binomial_at_once
+from symloss.metrics.estimates import Estimate, auc_interval, binomial_at_once, variance_of_mean
 from symloss.metrics.scores import Sample, two_samples
 
 Array = NDArray[np.float64]

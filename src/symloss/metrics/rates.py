@@ -16,8 +16,7 @@ from typing import Any
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
 from symloss.metrics.curves import check_costs
-from symloss.metrics.estimates import Estimate
-from symloss.metrics.intervals import binomial, of_sum
+from symloss.metrics.estimates import Estimate, binomial, of_sum
 from symloss.metrics.scores import class_accuracies, two_samples
 
 

@@ -48,14 +48,7 @@ class Scorer(Protocol):
 class PenalizedRisk(NamedTuple):
     """What a model minimizes: a risk, plus alpha / 2 times the sum of the model's squared weights.
 
-    Parameters
-    ----------
-    risk : {"ber", "auc"}
-        The balanced error, or 1 - AUC.
-    loss : Loss
-        The loss that replaces the zero-one loss in the risk.
-    alpha : float
-        The L2 penalty.
+    The risk is ``"ber"``, the balanced error, or ``"auc"``, 1 - AUC, in which the loss replaces the zero-one loss.
     """
 
     risk: str
