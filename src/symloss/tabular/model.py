@@ -352,14 +352,7 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
 
 
 def check_names(folder: Path, names: Collection[str], what: str) -> None:
-    """Raise ValueError unless a folder does not exist, is empty, or holds files of these names and nothing else.
-
-    Examples
-    --------
-    >>> check_names(Path(__file__).parent, DOCUMENTS, "an audit of labels")
-    Traceback (most recent call last):
-    ValueError: ...tabular holds more than an audit of labels (..., ...), and is not overwritten
-    """
+    """Raise ValueError unless a folder does not exist, is empty, or holds files of these names and nothing else."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and is not overwritten")
     others = sorted({path.name for path in folder.iterdir()} - set(names)) if folder.is_dir() else []
