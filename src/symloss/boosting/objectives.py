@@ -265,13 +265,7 @@ class _Metric:
 
 
 class LightGBMMetric(_Metric):
-    """A metric as LightGBM calls it: returns its name, its value, and that higher is better.
-
-    Examples
-    --------
-    >>> lightgbm_metric("auc")([0, 0, 1], [0.1, 0.2, 0.2])
-    ('auc', 0.75, True)
-    """
+    """A metric as LightGBM calls it: returns its name, its value, and that higher is better."""
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[str, float, bool]:
         """Return the metric of (scores, data) or of (labels, scores, weights)."""
@@ -283,11 +277,6 @@ class XGBoostMetric(_Metric):
 
     XGBoost minimizes a metric that it does not know, and maximizes one whose name begins with "auc". So the balanced
     accuracy is reported as the balanced error, which is 1 minus it, and early stopping goes in the right direction.
-
-    Examples
-    --------
-    >>> xgboost_metric("balanced_accuracy")([0, 0, 1, 1], [-1.0, 2.0, 2.0, 3.0])
-    0.25
     """
 
     @property

@@ -60,13 +60,6 @@ class DatasetInfo:
         The names of the columns in the files; none for images.
     splits : mapping of str to tuple of str
         The names of the files in each part of the official split.
-
-    Examples
-    --------
-    >>> from symloss.datasets import info
-    >>> spambase = info("spambase")
-    >>> spambase.rows, spambase.dim, spambase.positives, spambase.license
-    (4601, 57, 1813, 'CC BY 4.0')
     """
 
     name: str

@@ -31,13 +31,6 @@ class CleanROC:
         Scores that are at least as large as the threshold are predicted positive. They fall, and the first is infinite.
     raw_fpr, raw_tpr : array of k floats
         The rates as the formulas give them: unbiased, but by chance they may fall, and leave [0, 1].
-
-    Examples
-    --------
-    >>> curve = clean_roc([4, 3, 2, 1], ["yes", "yes", "no", "no"], pi=1, pi_prime=0)
-    >>> fpr, tpr, thresholds = curve
-    >>> curve.best_threshold(prior=0.5)
-    2.5
     """
 
     fpr: Array
