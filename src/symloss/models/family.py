@@ -82,8 +82,8 @@ class Family:
     threshold_is_zero : bool
         Whether 0 is the best threshold in any case, so that none is chosen on folds.
     is_stable : bool
-        Whether fits to most of the points give nearly the scores of the fit to all. The CV forms average the fits to
-        the folds of other families.
+        Whether fits to most of the points give nearly the scores of the fit to all. Otherwise the CV estimators
+        average the fits to the folds, too.
     """
 
     fit: Callable[..., Scorer]
