@@ -32,7 +32,7 @@ def fit(
     as_json: of.Json = False,
     **options: Any,
 ) -> None:
-    """Fit a model to a table whose labels may be corrupted, and write it into a folder.
+    """Fit a model to a table of which some labels are wrong, and write it into a folder.
 
     The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, the rows of the
     table, beginning with those whose label is most probably wrong.

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
 from symloss.estimators import AUCClassifierCV
-from symloss.estimators.judging import clean_probabilities
 from symloss.estimators.saving import damaged, load_with, save_with
+from symloss.estimators.scoring import clean_probabilities
 from symloss.tabular.checks import Differences, Profile
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import match_labels

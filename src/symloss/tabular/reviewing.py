@@ -109,7 +109,7 @@ def review(
     learn(estimator, features_of(used, model.encoding), positive, weights, used, model.group, progress)
     held_out = ~np.isnan(estimator.oof_scores_) & ~np.isnan(model.estimator.oof_scores_)
     scores = [
-        float(estimator._judge.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
+        float(estimator._metric.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
         for each in (model.estimator, estimator)
     ]
     changed = place[truth != given.positive[place]]
