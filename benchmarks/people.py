@@ -1,19 +1,17 @@
-"""Compare methods on labels that people and rules made: ranking, finding wrong labels, and joining several votes.
+"""Compare methods on labels that people and rules made: ranking, and finding wrong labels.
 
     python -m benchmarks.people prepare DATA FOLDER     # one NAME.npz a table: `X`, `y` (true labels), `given`
     python -m benchmarks.people run FOLDER              # goes on where it was stopped
     python -m benchmarks.people page
 
-DATA holds what is public: ``cifar10n.npz`` (CIFAR-10N: arrays `clean_label`, `worse_label`, `random_label1` to `3`)
-with CIFAR-10's ``cifar-10-batches-bin``; ``products_answers.csv``, ``products_truth.csv`` and ``products_table.txt``
-(crowds say which products are the same); ``bluebirds_answers.csv`` and ``bluebirds_truth.csv``; ``hausa_train.json``,
-``yoruba_train.json`` and their ``_test.json`` (headlines, topics, and rules that vote for a topic or abstain). What is
-missing is left out. No feature has seen a true label.
+DATA holds what is public: ``cifar10n.npz`` (arrays `clean_label` and `worse_label` of CIFAR-10N) with CIFAR-10's
+``cifar-10-batches-bin``, ``products_answers.csv``, ``products_truth.csv`` and ``products_table.txt`` (crowds say which
+products are the same), and ``hausa_train.json``, ``yoruba_train.json`` and their ``_test.json`` (headlines, topics, and
+rules that vote for a topic or abstain). What is missing is left out. No feature has seen a true label.
 
 Methods learn from the given labels of at most 1,000 rows, drawn at random, and are judged by true labels: AUC and
 balanced accuracy on at most 2,000 other rows, average precision of the wrong labels that they learned from, precision
-and recall of the labels that they would change. The votes of all rows are joined by majority, by crowd-kit's
-Dawid-Skene, and by ``sl.corruption.from_annotators``.
+and recall of the labels that they would change. ``annotators.py`` compares what joins several votes.
 """
 
 import argparse
@@ -22,9 +20,7 @@ import csv
 import json
 import os
 import re
-import warnings
 from collections import defaultdict
-from collections.abc import Callable
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -36,9 +32,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import average_precision_score
 
-import symloss as sl
 from benchmarks.noisy_labels import fits, judged
 from benchmarks.tables import Draw
 
@@ -48,7 +43,7 @@ METHODS = [
     "AUCClassifierCV", "BERClassifierCV", "tuned grid of 14", "tuned forest", "cleanlab, tuned forest", "LightGBM",
 ]  # fmt: skip
 LEARNED, JUDGED = 1000, 2000  # rows at most
-Table = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int8]]  # X, y, given, votes
+Table = tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 PAIRS = (("automobile", "truck"), ("cat", "dog"), ("deer", "horse"), ("airplane", "ship"), ("bird", "deer"))
 CELL, DIRECTIONS = 8, 9
@@ -65,10 +60,8 @@ def images(data: Path) -> dict[str, Table]:
         pair = CLASSES.index(negative), CLASSES.index(positive)
         rows = np.isin(labels["clean_label"], pair) & np.isin(labels["worse_label"], pair)
         x = np.concatenate([gradients(pixels[rows]), colors(pixels[rows])], 1)
-        clean, given = (labels[name][rows] == pair[1] for name in ("clean_label", "worse_label"))
-        said = np.stack([labels[f"random_label{k}"][rows] for k in (1, 2, 3)], 1)
-        votes = ((said == pair[1]) * 1 - (said == pair[0])).astype(np.int8)
-        found[f"{negative}_{positive}"] = x, clean, given, votes
+        is_positive = [labels[name][rows] == pair[1] for name in ("clean_label", "worse_label")]
+        found[f"{negative}_{positive}"] = (x, *is_positive)
     return found
 
 
@@ -99,36 +92,16 @@ def products(data: Path) -> dict[str, Table]:
     for line in (data / "products_table.txt").read_text().splitlines()[1:]:
         number, *fields = ast.literal_eval(line)
         table[str(number)] = [str(field) for field in fields]
-    truth, answers = crowd(data, "products")
+    with (data / "products_truth.csv").open() as file:
+        truth = {row["question"]: row["truth"] == "1" for row in csv.DictReader(file)}
+    answers = defaultdict(list)
+    with (data / "products_answers.csv").open() as file:
+        for row in csv.DictReader(file):
+            answers[row["question"]].append(row["answer"] == "1")
     questions = [q for q in truth if answers[q] and all(part in table for part in q.split("_")[:2])]
     x = np.array([alike(*(table[part] for part in q.split("_")[:2])) for q in questions], np.float32)
-    x = np.where(np.isnan(x), np.nanmedian(x, 0), x)
-    given = np.array([next(iter(answers[q].values())) == 1 for q in questions])
-    return {"products": (x, np.array([truth[q] for q in questions]), given, matrix(questions, answers))}
-
-
-def bluebirds(data: Path) -> dict[str, Table]:
-    """Photographs of two species: votes alone."""
-    truth, answers = crowd(data, "bluebirds")
-    y = np.array([*truth.values()])
-    return {"bluebirds": (np.zeros((len(y), 0), np.float32), y, y, matrix([*truth], answers))}
-
-
-def crowd(data: Path, name: str) -> tuple[dict[str, bool], dict[str, dict[str, int]]]:
-    """Read the truth of each question, and each worker's answer to it: 1 or -1."""
-    with (data / f"{name}_truth.csv").open() as file:
-        truth = {row["question"]: row["truth"] == "1" for row in csv.DictReader(file)}
-    answers: dict[str, dict[str, int]] = defaultdict(dict)
-    with (data / f"{name}_answers.csv").open() as file:
-        for row in csv.DictReader(file):
-            answers[row["question"]][row["worker"]] = 2 * (row["answer"] == "1") - 1
-    return truth, answers
-
-
-def matrix(questions: list[str], answers: dict[str, dict[str, int]]) -> NDArray[np.int8]:
-    """Give a row a question and a column a worker: 1, -1, or 0 for no answer."""
-    workers = sorted({worker for q in questions for worker in answers[q]})
-    return np.array([[answers[q].get(worker, 0) for worker in workers] for q in questions], np.int8)
+    y, given = ([of[q] for q in questions] for of in (truth, {q: answers[q][0] for q in questions}))
+    return {"products": (np.where(np.isnan(x), np.nanmedian(x, 0), x), np.array(y), np.array(given))}
 
 
 def alike(one: list[str], other: list[str]) -> list[float]:
@@ -151,29 +124,22 @@ def headlines(data: Path, language: str) -> dict[str, Table]:
     words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform([item["data"]["text"] for item in every])
     x = TruncatedSVD(60, random_state=0).fit_transform(words).astype(np.float32)
     topics, votes = np.array([item["label"] for item in every]), np.array([item["weak_labels"] for item in every])
-    tables = {}
-    for k in range(topics.max() + 1):
-        of_topic = np.where(votes < 0, 0, np.where(votes == k, 1, -1)).astype(np.int8)
-        tables[f"{language}_{k}"] = x, topics == k, (votes == k).any(1), of_topic
+    tables = {f"{language}_{k}": (x, topics == k, (votes == k).any(1)) for k in range(topics.max() + 1)}
     return {name: table for name, table in tables.items() if min(table[2].sum(), table[1].sum()) >= 100}
 
 
 def prepare(options: argparse.Namespace) -> None:
-    """Write the tables, and votes beside them."""
-    (options.out / "votes").mkdir(parents=True, exist_ok=True)
-    sources: list[Callable[[Path], dict[str, Table]]] = [
-        images, products, bluebirds, lambda data: headlines(data, "hausa"), lambda data: headlines(data, "yoruba"),
-    ]  # fmt: skip
+    """Write the tables."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    sources = [images, products, lambda data: headlines(data, "hausa"), lambda data: headlines(data, "yoruba")]
     for source in sources:
         try:
             found = source(options.data)
         except FileNotFoundError as error:
             print(f"left out: {error}")
             continue
-        for name, (x, y, given, votes) in found.items():
-            np.savez_compressed(options.out / "votes" / f"{name}.npz", y=y, votes=votes)
-            if x.shape[1]:
-                np.savez_compressed(options.out / f"{name}.npz", X=x, y=y, given=given)
+        for name, (x, y, given) in found.items():
+            np.savez_compressed(options.out / f"{name}.npz", X=x, y=y, given=given)
             wrong = [(y != given)[given == side].mean() for side in (True, False)]
             print(
                 f"{name}: {x.shape[0]:,} x {x.shape[1]}; "
@@ -208,41 +174,13 @@ def of_wrong(wrong: NDArray[np.bool_], quality: Any, suggested: NDArray[np.bool_
     return [100 * average_precision_score(wrong, -np.asarray(quality)), 100 * precision, 100 * suggested[wrong].mean()]
 
 
-def join(path: Path) -> list[list[Any]]:
-    """Join votes in three ways: AUC of the probabilities and balanced accuracy of the labels, on all rows."""
-    from crowdkit.aggregation import DawidSkene
-
-    with np.load(path) as arrays:
-        y, votes = arrays["y"].astype(bool), arrays["votes"]
-    some = (votes != 0).any(1)
-    y, votes = y[some], votes[some]
-    task, worker = np.nonzero(votes)
-    answers = pd.DataFrame({"task": task, "worker": worker, "label": votes[task, worker]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # workers with few answers
-        ours = sl.corruption.from_annotators(np.where(votes == 0, np.nan, votes))
-    theirs = DawidSkene(n_iter=100).fit_predict_proba(answers).sort_index()[1].to_numpy()
-    share = (votes == 1).sum(1) / (votes != 0).sum(1)
-    found = {
-        "votes: majority": (share, share > 0.5),
-        "votes: Dawid-Skene": (theirs, theirs > 0.5),
-        "votes: from_annotators": (ours.posterior, ours.y > 0),
-    }
-    numbers = {name: (roc_auc_score(y, p), balanced_accuracy_score(y, said)) for name, (p, said) in found.items()}
-    return [[path.stem, name, *(f"{100 * n:.2f}" for n in of), *[""] * 4] for name, of in numbers.items()]
-
-
 def run(options: argparse.Namespace) -> None:
     """Run what the results do not have yet."""
     if not RESULTS.exists():
         RESULTS.write_text(",".join(COLUMNS) + "\n")
     done = set(pd.read_csv(RESULTS)[COLUMNS[:2]].itertuples(index=False, name=None))
-    for path in [*sorted((options.folder / "votes").glob("*.npz")), *sorted(options.folder.glob("*.npz"))]:
-        if path.parent == options.folder:
-            names = [name for name in options.methods.split(";") if (path.stem, name) not in done]
-            lines = run_one(path, names)
-        else:
-            lines = [] if (path.stem, "votes: majority") in done else join(path)
+    for path in sorted(options.folder.glob("*.npz")):
+        lines = run_one(path, [name for name in options.methods.split(";") if (path.stem, name) not in done])
         with RESULTS.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)
         print(path.stem, *(f"{line[1]} {line[2]}" for line in lines), flush=True)

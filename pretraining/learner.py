@@ -28,7 +28,7 @@ from pretraining.network import LEVELS, PLACE, Memory
 from pretraining.weights import Weights, read_weights
 from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.judging import BALANCED_ACCURACY, Judge
+from symloss.estimators.scoring import BALANCED_ACCURACY, Metric
 from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
@@ -88,7 +88,7 @@ class InContextClassifier(BinaryClassifier):
     frequent. So ``predict`` is for a high balanced accuracy.
     """
 
-    _judge: ClassVar[Judge] = BALANCED_ACCURACY
+    _metric: ClassVar[Metric] = BALANCED_ACCURACY
 
     def __init__(
         self,

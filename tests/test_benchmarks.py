@@ -16,7 +16,11 @@ def test_no_table_is_both_chosen_on_and_reported():
     groups = [{record["name"] for record in tables.records(group)} for group in ("chosen", "reported", "new")]
     assert [*map(len, groups)] == [120, 69, 57]
     assert len(set.union(*groups)) == 246
-    assert set(noisy_labels.read(noisy_labels.RESULTS)["table"]) == groups[1]
+    results = noisy_labels.read(noisy_labels.RESULTS)
+    assert set(results["table"]) <= groups[2]
+    assert len(results) == results["table"].nunique() * 3 * len(
+        noisy_labels.QUICK
+    )  # no table without a noise or method
 
 
 @pytest.mark.parametrize("noise", tables.NOISES)
@@ -35,4 +39,5 @@ def test_the_page_has_differences_of_the_same_draws():
     ahead = noisy_labels.differences(results, 1000, "clean", "auc")
     of = results[(results["table"] == ahead.index[0]) & (results["noise"] == "clean")].set_index("method")["auc"]
     assert ahead["LightGBM"].iloc[0] == pytest.approx(of["AUCClassifierCV"] - of["LightGBM"])
-    assert f"| LightGBM | {ahead['LightGBM'].mean():+.2f}" in noisy_labels.page(results)
+    means = results[results["noise"] == "clean"].groupby("method")["auc"].mean()
+    assert f"| LightGBM | {means['LightGBM']:.1f} | {ahead['LightGBM'].mean():+.2f}" in noisy_labels.page(results)

@@ -36,11 +36,6 @@ class GeneralizedCrossEntropy(Loss):
     References
     ----------
     Zhang and Sabuncu, Generalized cross entropy loss for training deep neural networks with noisy labels, NeurIPS 2018.
-
-    Examples
-    --------
-    >>> GeneralizedCrossEntropy(q=0.5)(torch.tensor([-1e4, 0.0, 4.0]))
-    tensor([2.0000, 0.5858, 0.0181])
     """
 
     q: float = 0.7
@@ -54,7 +49,6 @@ class GeneralizedCrossEntropy(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for this q."""
         if self.q == 1:
             return symmetric(1.0, Sign(INF))
         return Properties(convex=False, non_increasing=True, bounded=True, minimizer=Logit(scale=1 / (1 - self.q)))
@@ -186,7 +180,6 @@ class ActivePassive(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for these weights."""
         return symmetric(self._left, Sign(INF))
 
     @property
@@ -236,7 +229,6 @@ class Focal(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for this gamma."""
         return Properties(convex=False, non_increasing=True, bounded=False, minimizer=Stationary(self.slope))
 
     @property

@@ -28,12 +28,8 @@ KERNEL = 5  # pixels, the width and height of a convolution's patches
 class Layers(NamedTuple):
     """The parameters of networks, which are the first dimension.
 
-    Parameters
-    ----------
-    first, second : Tensor of shape (networks, 25 * channels + 1, outputs)
-        The convolutions: weights in the order row, column, channel of the patch, and the biases as the last row.
-    wide, wide_bias, narrow, narrow_bias, output, output_bias : Tensor of shape (networks, inputs, outputs)
-        The fully connected layers. The inputs of the first are in the order row, column, channel.
+    Convolutions are (networks, 25 * channels + 1, outputs): weights in the order row, column, channel of the patch, and
+    the biases as the last row. Fully connected layers are (networks, inputs, outputs).
     """
 
     first: Tensor
@@ -182,23 +178,11 @@ def train_networks(
 ) -> Tensor:
     """Train a network for every risk in every trial, and score the test images after every epoch.
 
-    Parameters
-    ----------
-    images, test_images : Tensor of shape (n, channels, side, side), uint8
-        On the device to use.
-    rows, y : array of shape (trials, n_train)
-        Each trial's training images, as rows of ``images``, and their labels +1 and -1.
-    risks, generators : sequences of Risk and of numpy Generator, one per trial
-        What to minimize, and what draws the initial parameters and the batches, which all risks of a trial share.
-    kernels : bool, optional
-        Whether to use Triton's kernels, in bfloat16; by default, they are used if the device can run them.
-    progress : callable, optional
-        Called with the number of epochs that the device has been given to compute.
-
-    Returns
-    -------
-    Tensor of shape (2, epochs, risks, trials, n_test)
-        The scores with dropout off, and with dropout on.
+    Images are bytes (n, channels, side, side) on the device to use; ``rows`` and ``y`` (trials, n_train) are each
+    trial's training images and their labels +1 and -1. The generator of a trial draws the initial parameters and the
+    batches, which all its risks share. Triton's ``kernels``, in bfloat16, are used if the device can run them.
+    ``progress`` is called with the number of epochs that the device has been given to compute. The scores (2, epochs,
+    risks, trials, n_test) are those with dropout off, and with dropout on.
     """
     device, trials = images.device, len(rows)
     kernels = has_kernels(device) if kernels is None else kernels

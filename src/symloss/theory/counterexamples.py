@@ -69,16 +69,16 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     step = 1e-6 * float(np.diff(gaps)[np.diff(gaps) > 1e-9 * far].min())
     sides = step * np.arange(-2, 3)[:, None]  # into the regions around a corner, and along the lines between them
     for eta in _TRIPLES:
-        risk = pairwise_risk(function, eta, (first, second))
+        risk = three_point_risk(function, eta, (first, second))
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
-        lowest = min(float(pairwise_risk(function, eta, (first + x, second + sides)).min()) for x in sides)
+        lowest = min(float(three_point_risk(function, eta, (first + x, second + sides)).min()) for x in sides)
         if risk[best] <= lowest + 1e-8 * abs(lowest):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
             return ThreePoints(eta, scores, float(risk[best]))
     return None
 
 
-def pairwise_risk(
+def three_point_risk(
     function: Callable[[Array], Array], eta: tuple[float, float, float], gaps: tuple[Array, Array]
 ) -> Array:
     """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g).
@@ -143,13 +143,7 @@ class Proposition10:
 
 
 def proposition_10() -> Proposition10:
-    """Compute the counterexample of proposition 10: three points, four scoring functions, six ordered pairs.
-
-    Examples
-    --------
-    >>> [row.weight for row in proposition_10().rows]
-    [0.5, 1.0, -0.5, 0.5, -1.0, -0.5]
-    """
+    """Compute the counterexample of proposition 10: three points, four scoring functions, six ordered pairs."""
     eta = (1.0, 0.5, 0.0)
     scorings = ((1.0, 0.0, 0.0), (2.0, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.0))
     rows = []
