@@ -1,4 +1,4 @@
-"""Simulate how often 95% intervals contain the true value: of scores and rates on clean labels, and of the noise.
+"""Simulate how often 95% intervals contain the true value: of scores and rates on clean labels.
 
 python benchmarks/interval_coverage.py --runs 200 --out benchmarks/results
 """
@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from symloss import metrics
-from symloss.audit import Noise, estimate_noise
 
 # The distance between the means of two normal classes, (pi, pi'), the sizes of the corrupted classes, and the standard
 # deviation of the logarithms of the weights.
@@ -31,54 +30,6 @@ SETTINGS = [
     (3.0, (0.65, 0.45), (2000, 2000), 0.0),
 ]
 THRESHOLD, PRIOR, COSTS = 0.3, 0.3, {"cost_false_positive": 1.0, "cost_false_negative": 2.0}
-RATES = [(0.8, 0.3), (0.95, 0.05), (1.0, 0.5), (0.65, 0.45)]
-SIZES = [(200, 200), (1000, 1000), (5000, 5000), (150, 1500)]
-
-Draw = Callable[[np.ndarray, np.random.Generator], np.ndarray]
-
-
-def separable(share: float) -> Draw:
-    """Return how to draw scores of which a share stands apart from the other class; the others do not."""
-
-    def draw(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        place, apart = rng.random(len(clean)), rng.random(len(clean)) < share
-        return np.where(apart, np.where(clean, 1 + place, -1 - place), 2 * place - 1)
-
-    return draw
-
-
-def normal(distance: float) -> Draw:
-    """Return how to draw normal scores whose means have a distance."""
-    return lambda clean, rng: np.where(clean, distance / 2, -distance / 2) + rng.normal(size=len(clean))
-
-
-def bounded(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return scores by which a point is positive with probability 0.2 to 0.8: there are no anchor points."""
-    place = (np.sqrt(0.16 + 2.4 * rng.random(len(clean))) - 0.4) / 1.2  # of density 0.4 + 1.2 x on [0, 1]
-    return np.where(clean, place, 1 - place)
-
-
-def laplace(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return scores at whose ends one in twenty points is of the other class."""
-    return np.where(clean, 1.5, -1.5) + rng.laplace(size=len(clean))
-
-
-def spread(clean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return scores of positives that reach over all negatives: one in nine of the smallest scores is of a positive.
-
-    This cannot be told from noise: the intervals do not hold.
-    """
-    return np.where(clean, 2 + 2 * rng.normal(size=len(clean)), rng.normal(size=len(clean)) - 1)
-
-
-CLASSES: dict[str, Draw] = {
-    "90% separable": separable(0.9),
-    "50% separable": separable(0.5),
-    **{f"normal, distance {distance:g}": normal(distance) for distance in (4.0, 3.0, 2.0, 1.0)},
-    "Laplace": laplace,
-    "bounded ratio": bounded,
-    "positives spread over negatives": spread,
-}
 
 
 class Found(NamedTuple):
@@ -191,60 +142,19 @@ def coverage(estimators: Callable[[float], Iterator[tuple[str, Estimator]]], run
     return "\n".join(lines)
 
 
-def noise(runs: int) -> str:
-    """Return a table: a row per kind of scores and size, of four pairs of rates together."""
-    rng = np.random.default_rng(4)
-    head = (
-        "scores",
-        "points",
-        "an estimate is given",
-        "mean error of π then",
-        "of π′",
-        "π is in its interval",
-        "π′ is",
-    )
-    lines = [f"| {' | '.join(head)} |", "|---|---" + "|--:" * (len(head) - 2) + "|"]
-    for name, draw in CLASSES.items():
-        for sizes in SIZES:
-            y = np.repeat([1, -1], sizes)
-            found: list[tuple[float, float, Noise]] = []
-            for pi, pi_prime in RATES:
-                for _ in range(runs):
-                    clean = rng.random(len(y)) < np.where(y == 1, pi, pi_prime)
-                    found.append((pi, pi_prime, estimate_noise(draw(clean, rng), y)))
-            numbers = [
-                np.mean([one.pi is not None for _, _, one in found]),
-                _mean([abs(one.pi - pi) for pi, _, one in found if one.pi is not None]),
-                _mean([abs(one.pi_prime - prime) for _, prime, one in found if one.pi_prime is not None]),
-                np.mean([one.pi_low <= pi <= one.pi_high for pi, _, one in found]),
-                np.mean([one.pi_prime_low <= prime <= one.pi_prime_high for _, prime, one in found]),
-            ]
-            shown = ("" if np.isnan(number) else f"{number:.3f}" for number in numbers)
-            lines.append(f"| {name} | {sizes[0]} and {sizes[1]} | {' | '.join(shown)} |")
-            print(lines[-1], flush=True)
-    return "\n".join(lines)
-
-
-def _mean(errors: list[float]) -> float:
-    return float(np.mean(errors)) if errors else math.nan
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1500)
     parser.add_argument("--out", type=Path, help="a folder to write the tables into")
     arguments = parser.parse_args()
     runs = arguments.runs
-    rates = ", ".join(f"({pi:g}, {pi_prime:g})" for pi, pi_prime in RATES)
     page = (
         f"How often intervals of level 0.95 contain the value on clean labels, in {runs} draws of each kind, and their "
         f"mean width:\n\n{coverage(at_threshold, runs)}\n\n"
         f"The same for ROC curves. The last three columns are of bands of level 0.95: how often the whole curve, "
         f"or the precisions at all thresholds, or the cost at the threshold that looks best, are inside; and the mean "
         f"width of the band of TPRs, of that of precisions, and of the interval of the cost:\n\n"
-        f"{coverage(of_curve, runs)}\n\n"
-        f"How well the noise is estimated, in {len(RATES) * runs} draws of each kind, with (π, π′) in "
-        f"{rates}:\n\n{noise(runs)}\n"
+        f"{coverage(of_curve, runs)}\n"
     )
     if arguments.out:
         (arguments.out / "interval_coverage.md").write_text(page)

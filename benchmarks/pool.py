@@ -19,7 +19,7 @@ from tables import draw
 
 import symloss as sl
 from symloss.estimators.folds import split
-from symloss.estimators.judging import auc_contributions, fit_curve, weights_of_average
+from symloss.estimators.scoring import auc_contributions, fit_curve, weights_of_average
 from symloss.estimators.search import fit, fit_and_score, raw_scores
 from symloss.models.family import TrainingData
 

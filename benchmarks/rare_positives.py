@@ -10,7 +10,8 @@ lost their label, and about as many negatives have one as positives kept theirs.
 test points: the mean over models, sizes of batches and seeds, then mean and standard deviation over the seeds. "Half
 positive" means batches of half positives, half negatives, as LibAUC's DualSampler draws them. The last table is the
 average precision of the network on three sets with clean labels, in batches of 128 with at least four positives, chosen
-by average precision. It needs LibAUC (``pip install libauc``), and half an hour on one core.
+by average precision; it needs LibAUC (``pip install libauc``). AUCM and PESG are written here after their paper. All of
+it takes twenty minutes on one core.
 """
 
 import argparse
@@ -40,16 +41,44 @@ BATCHES, MODELS = (32, 256), ("linear", "network")
 
 
 class AUCM(nn.Module):
-    """LibAUC's AUCMLoss for the sigmoid of scores: version 2 needs both classes in each batch, version 1 does not."""
+    """The min-max loss of Yuan et al. (2021), version 2 of LibAUC, for scores in [0, 1]."""
 
-    def __init__(self, version: str) -> None:
-        from libauc.losses import AUCMLoss
-
+    def __init__(self) -> None:
         super().__init__()
-        self.loss = AUCMLoss(version=version)
+        self.means = nn.Parameter(torch.zeros(2))
+        self.alpha = nn.Parameter(torch.zeros(()))
 
     def forward(self, scores: Tensor, y: Tensor) -> Tensor:
-        return self.loss(torch.sigmoid(scores), y)
+        pos, neg = torch.sigmoid(scores[y == 1]), torch.sigmoid(scores[y == 0])
+        if not len(pos) or not len(neg):
+            return 0 * scores.sum()
+        spread = ((pos - self.means[0]) ** 2).mean() + ((neg - self.means[1]) ** 2).mean()
+        return spread + 2 * self.alpha * (1 + neg.mean() - pos.mean()) - self.alpha**2
+
+
+class PESG:
+    """Its optimizer: gradient descent with a pull to earlier weights, and ascent in alpha."""
+
+    def __init__(self, model: nn.Module, loss: AUCM, lr: float) -> None:
+        self.weights, self.loss, self.lr, self.step_number = [*model.parameters(), loss.means], loss, lr, 0
+        self.reference = [w.detach().clone() for w in self.weights]
+
+    def zero_grad(self) -> None:
+        for w in (*self.weights, self.loss.alpha):
+            w.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        self.step_number += 1
+        if self.step_number % 300 == 0:
+            self.reference = [w.clone() for w in self.weights]
+        if self.weights[0].grad is None:
+            return
+        for w, before in zip(self.weights, self.reference, strict=True):
+            if w.grad is not None:
+                w -= self.lr * (w.grad + 2e-3 * (w - before) + 1e-5 * w)
+        if self.loss.alpha.grad is not None:
+            self.loss.alpha.add_(self.lr * self.loss.alpha.grad).clamp_(min=0)
 
 
 class SOAP(nn.Module):
@@ -129,8 +158,8 @@ WAYS = {
     "`AUCLoss(\"squared\")`": Way(quiet("squared")),
     "squares of probabilities": Way(lambda: squared_probabilities),
     "squares of probabilities, half positive": Way(lambda: squared_probabilities, 0.5),
-    "AUCM + PESG": Way(lambda: AUCM("v1"), None, (0.1, 0.5)),
-    "AUCM + PESG, half positive": Way(lambda: AUCM("v2"), 0.5, (0.02, 0.1)),
+    "AUCM + PESG": Way(AUCM, None, (0.03, 0.2)),
+    "AUCM + PESG, half positive": Way(AUCM, 0.5, (0.03, 0.2)),
     "cross-entropy": Way(lambda: binary_cross_entropy_with_logits),
     "cross-entropy, weighted": Way(lambda: weighted_bce),
     "focal": Way(lambda: focal),
@@ -226,13 +255,12 @@ def train(way, rate, model_name, size, parts, seed, score=sl.metrics.auc):
     layers = [nn.Linear(d, 1)] if model_name == "linear" else [nn.Linear(d, 64), nn.ReLU(), nn.Linear(64, 1)]
     model, loss = nn.Sequential(*layers, nn.Flatten(0)), way.loss()
     optimizer = torch.optim.Adam(model.parameters(), rate, foreach=True)
-    if isinstance(loss, AUCM | SOAP):
-        from libauc import optimizers
+    if isinstance(loss, AUCM):
+        optimizer = PESG(model, loss, rate)
+    elif isinstance(loss, SOAP):
+        from libauc.optimizers import SOAP as SOAPOptimizer  # noqa: N811
 
-        if isinstance(loss, AUCM):
-            optimizer = optimizers.PESG(model.parameters(), loss_fn=loss.loss, lr=rate)
-        else:
-            optimizer = optimizers.SOAP(model.parameters(), lr=rate, mode="adam")
+        optimizer = SOAPOptimizer(model.parameters(), lr=rate, mode="adam")
     best = (0.0, 0.0)
     for step, rows in zip(range(1, STEPS + 1), batches(y, size, way.share, seed), strict=False):
         optimizer.zero_grad()

@@ -1,8 +1,9 @@
 """
-How noisy are labels, which are wrong, and what would clean ones say?
-=====================================================================
+Audit noisy labels
+==================
 
-Three questions, each answered from noisy labels alone. The clean labels are only drawn beside the answers.
+How many labels are wrong, which are wrong, and what would clean ones say? Three questions, each answered from noisy
+labels alone. The clean labels are only drawn beside the answers.
 """
 
 import sys

@@ -28,7 +28,7 @@ from pretraining.network import LEVELS, PLACE, Memory
 from pretraining.weights import Weights, read_weights
 from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
-from symloss.estimators.judging import BALANCED_ACCURACY, Judge
+from symloss.estimators.scoring import BALANCED_ACCURACY, Metric
 from symloss.models.family import TrainingData
 from symloss.threads import one_thread
 
@@ -60,7 +60,8 @@ class InContextClassifier(BinaryClassifier):
     ----------
     n_views : int, default=4
         How many times the table is read, with other orders of the columns and with the labels exchanged. The answers
-        are averaged; more views take more time. More than 3,000 rows are read in random parts, each at least once.
+        are averaged; more views take more time. More than 3,000 rows are read in random parts, each at least once. Of
+        more than 64 columns, those that a forest finds most relevant are read.
     device : str, default="auto"
         The torch device; ``"auto"`` is a GPU if there is one.
     n_jobs : int, default=None
@@ -87,7 +88,7 @@ class InContextClassifier(BinaryClassifier):
     frequent. So ``predict`` is for a high balanced accuracy.
     """
 
-    _judge: ClassVar[Judge] = BALANCED_ACCURACY
+    _metric: ClassVar[Metric] = BALANCED_ACCURACY
 
     def __init__(
         self,
@@ -159,19 +160,15 @@ class InContextClassifier(BinaryClassifier):
     def _answers(self, values: NDArray[np.float32]) -> Array:
         """Return the log odds of new rows, averaged over views."""
         network, device = self._weights().network, self._device()
-
-        most = BLOCK.get(device, BLOCK["cpu"])
         padded = np.pad(values, ((0, -len(values) % TILE), (0, 0)), mode="edge")
+        most = BLOCK.get(device, BLOCK["cpu"])
+        blocks = [padded[start : start + most] for start in range(0, len(padded), most)]
 
         def answer(view: View, memory: Memory) -> Array:
             with _running(device):
-                parts = [
-                    network.answer(_tensor(padded[start : start + most, view.columns], device), memory)[0]
-                    .double()
-                    .cpu()
-                    for start in range(0, len(padded), most)
-                ]
-            return view.sign * torch.cat(parts)[: len(values)].numpy()
+                parts = [network.answer(_tensor(block[:, view.columns], device), memory)[0] for block in blocks]
+                log_odds = view.sign * torch.cat(parts)[: len(values)].double()
+            return np.asarray(log_odds.cpu())
 
         pairs = zip(self._views, self._memories, strict=False)
         answers = Parallel(self.n_jobs, require="sharedmem")(delayed(answer)(*pair) for pair in pairs)
@@ -244,9 +241,6 @@ class InContextClassifier(BinaryClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_memories": []}  # read again where it is unpickled
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "threshold_")
 
 
 def _repeated(X: Array, data: TrainingData) -> NDArray[np.intp]:

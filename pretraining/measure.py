@@ -1,4 +1,4 @@
-"""Measure weights on real tables with drawn noise: ``python -m pretraining.measure TABLES WEIGHTS ...``.
+"""Measure weights on real tables with drawn noise: ``python -m pretraining.measure TABLES WEIGHTS.npz ...``.
 
 TABLES is a folder of files ``NAME.npz`` with `X` (rows, features) and `y` (0 or 1), as ``benchmarks/tables.py`` writes
 them. Each table is given wrong labels in three ways, and the network answers for clean rows that it has not seen.
@@ -6,13 +6,13 @@ them. Each table is given wrong labels in three ways, and the network answers fo
 
 import argparse
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from pretraining.network import LEVELS, PLACE, Network
+from pretraining.learner import InContextClassifier
 
 NOISES = {"(.65, .45)": (0.65, 0.45), "(.8, .3)": (0.8, 0.3), "clean": (1.0, 0.0)}
 
@@ -35,72 +35,35 @@ def draw(
     return x[rows], given, y[rows], x[questions], y[questions]
 
 
-def area(score: NDArray[np.float32], y: NDArray[np.bool_]) -> float:
+def area(score: NDArray[np.floating], y: NDArray[np.bool_]) -> float:
     """Area under the ROC curve."""
     order, count = score.argsort(), y.sum()
     return float((np.flatnonzero(y[order]).sum() - count * (count - 1) / 2) / (count * (~y).sum()))
 
 
-@torch.inference_mode()
-def answers(
-    network: Network,
-    x: NDArray[np.float32],
-    given: NDArray[np.bool_],
-    asked: NDArray[np.float32],
-    views: int,
-    device: str,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Mean logits of new and of given labels, and quantiles of noise, over orders of columns and signs of the label."""
-    keep = np.nanstd(x, 0) > 0
-    x, asked = x[:, keep], asked[:, keep]
-    if x.shape[1] > 160:
-        gap = np.abs(np.nanmean(x[given], 0) - np.nanmean(x[~given], 0)) / (np.nanstd(x, 0) + 1e-9)
-        chosen = gap.argsort()[-160:]
-        x, asked = x[:, chosen], asked[:, chosen]
-    total: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
-    for view in range(views):
-        random = torch.Generator().manual_seed(view)
-        order = torch.randperm(x.shape[1], generator=random)
-        place = torch.randn(1, -(-x.shape[1] // network.shape.pair), PLACE, generator=random).to(device)
-        sign = 1 - 2 * (view % 2)
-        train, new = (torch.from_numpy(part).to(device)[None][:, :, order] for part in (x, asked))
-        label = torch.from_numpy(given).to(device).float()[None] * 2 - 1
-        with torch.autocast(device, torch.bfloat16):
-            memory, old, noise = network.read(train, sign * label, place)
-            answer = network.answer(new, memory)
-        total.append((sign * answer[0].float(), sign * old[0].float(), noise[0] if sign > 0 else noise[0].flip(0)))
-    new, old, noise = (torch.stack(part).mean(0).cpu().numpy() for part in zip(*total, strict=True))
-    return new, old, noise
-
-
-def measure(
-    network: Network, folder: Path, device: str, size: int = 1000, views: int = 4
-) -> list[dict[str, float | str]]:
+def measure(weights: Path, folder: Path, size: int, views: int, jobs: int) -> Iterator[dict[str, float | str]]:
     """One row a table and noise."""
-    rows: list[dict[str, float | str]] = []
     for file in sorted(folder.glob("*.npz")):
         with np.load(file) as arrays:
             x, y = arrays["X"].astype(np.float32), arrays["y"].astype(bool)
         for name, (pi, pi_prime) in NOISES.items():
-            rng = np.random.default_rng(0)
-            train, given, clean, asked, truth = draw(rng, x, y, pi, pi_prime, size)
-            new, old, noise = answers(network, train, given, asked, views, device)
-            wrong = given != clean
-            found = area(np.where(given, -old, old), wrong) if wrong.any() else np.nan
-            shares = np.array([wrong[~given].mean(), wrong[given].mean()])
-            high = noise[:, LEVELS.index(0.95)]
-            rows.append(
-                {
-                    "table": file.stem,
-                    "noise": name,
-                    "auc": 100 * area(new, truth),
-                    "balanced_accuracy": 50 * ((new[truth] > 0).mean() + (new[~truth] <= 0).mean()),
-                    "wrong_found": 100 * found,
-                    "share_error": float(np.abs(noise[:, LEVELS.index(0.5)] - shares).mean()),
-                    "covered": float(((noise[:, LEVELS.index(0.05)] <= shares) & (shares <= high)).mean()),
-                }
-            )
-    return rows
+            train, given, clean, asked, truth = draw(np.random.default_rng(0), x, y, pi, pi_prime, size)
+            learner = InContextClassifier(views, n_jobs=jobs, random_state=0, weights=str(weights)).fit(train, given)
+            new, noise, wrong = learner.decision_function(asked), learner.noise_, given != clean
+            shares = np.array([wrong[given].mean(), wrong[~given].mean()])
+            low, middle, high = np.array(
+                [[1 - noise.pi_high, noise.pi_prime_low], [1 - noise.pi, noise.pi_prime],
+                 [1 - noise.pi_low, noise.pi_prime_high]]
+            )  # fmt: skip
+            yield {
+                "table": file.stem,
+                "noise": name,
+                "auc": 100 * area(new, truth),
+                "balanced_accuracy": 50 * ((new[truth] > 0).mean() + (new[~truth] <= 0).mean()),
+                "wrong_found": 100 * area(-learner.label_quality_, wrong) if wrong.any() else np.nan,
+                "share_error": float(np.abs(middle - shares).mean()),
+                "covered": float(((low <= shares) & (shares <= high)).mean()),
+            }
 
 
 def summary(rows: list[dict[str, float | str]]) -> str:
@@ -108,7 +71,8 @@ def summary(rows: list[dict[str, float | str]]) -> str:
     lines = []
     for name in NOISES:
         chosen = [row for row in rows if row["noise"] == name]
-        means = {key: np.nanmean([row[key] for row in chosen]) for key in chosen[0] if key not in ("table", "noise")}
+        keys = [key for key in chosen[0] if key not in ("table", "noise") and not np.isnan(chosen[0][key])]
+        means = {key: np.mean([row[key] for row in chosen]) for key in keys}
         lines.append(
             f"{name:11}" + "  ".join(f"{key} {value:.3f}" for key, value in means.items()) + f"  {len(chosen)} tables"
         )
@@ -119,17 +83,15 @@ def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m pretraining.measure", description=__doc__.splitlines()[0])
     parser.add_argument("tables", type=Path, help="folder of NAME.npz with X and y")
-    parser.add_argument("weights", type=Path, nargs="+", help="as `python -m pretraining` writes them")
+    parser.add_argument("weights", type=Path, nargs="+", help="files NAME.npz that training or export has written")
     parser.add_argument("--size", type=int, default=1000, help="rows of either given label, where there are enough")
     parser.add_argument("--views", type=int, default=4, help="orders of columns and signs of the label")
+    parser.add_argument("--jobs", type=int, default=1, help="views at a time")
     parser.add_argument("--out", type=Path, help="a CSV file of all tables")
     options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = Network().to(device).eval()
     every = []
     for weights in options.weights:
-        network.load_state_dict(torch.load(weights, map_location=device, weights_only=True))
-        rows = measure(network, options.tables, device, options.size, options.views)
+        rows = list(measure(weights, options.tables, options.size, options.views, options.jobs))
         print(f"{weights}\n{summary(rows)}", flush=True)
         every += [{"weights": weights.stem, **row} for row in rows]
     if options.out:

@@ -5,6 +5,9 @@ follows (`draw_function`), how sure that label is, and which labels are then giv
 made anew for each table, so that no two tables of a batch need to be alike.
 """
 
+import multiprocessing
+import os
+import threading
 from dataclasses import dataclass
 from math import exp, log
 from typing import Any
@@ -479,6 +482,8 @@ def draw_shape(rng: Rng, cells: int) -> tuple[int, int, int, int]:
 
 def draw_batches(seed: tuple[int, ...], cells: int, queue: Any) -> None:
     """Fill the queue with batches for ever: columns, clean labels, given labels."""
+    parent = multiprocessing.parent_process()
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()  # not alone if that is killed
     rng = np.random.default_rng(seed)
     while True:
         tables, training, questions, features = draw_shape(rng, cells)

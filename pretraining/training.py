@@ -18,7 +18,7 @@ from pretraining.prior import draw_batches
 from pretraining.weights import read_weights, write_weights
 
 RATE = 2e-3
-WARM_UP = 100  # steps
+WARM_UP = 200  # steps
 SMALL = Shape(width=32, heads=2, cell_layers=2, row_layers=2, questions=8)
 
 
@@ -156,8 +156,8 @@ class Trainer:
             },
         }  # fmt: skip
         for name, part in parts.items():
-            torch.save(part, folder / "part.tmp")
-            (folder / "part.tmp").replace(folder / f"{name}_{self.step}.pt")
+            torch.save(part, folder / "part.pt")
+            (folder / "part.pt").replace(folder / f"{name}_{self.step}.pt")
         self.write_average(folder / f"average_{self.step}.npz")
         for name in PARTS:
             for old in folder.glob(f"{name}_*"):
@@ -208,13 +208,24 @@ def start(folder: Path, small: bool = False) -> Trainer:
         torch.backends.cuda.enable_cudnn_sdp(False)  # its backward pass fails on odd shapes
         torch.set_float32_matmul_precision("high")
         torch.fx.experimental._config.use_duck_shape = False  # sizes that are the same by chance stay apart
-        torch._dynamo.config.suppress_errors = True  # what cannot be compiled is slower, and right
-        if not short_attention.works():
-            print("Triton does not work here: attention within rows is slower", flush=True)
+        torch._dynamo.config.recompile_limit = 64
+        if short_attention.works() and compiles():
+            for layer in (*trainer.network.cell_layers, *trainer.network.row_layers):
+                layer.compile(dynamic=True)
+        else:
+            print("Triton or the compiler does not work here: training is slower", flush=True)
             short_attention.triton = None
-        for layer in (*trainer.network.cell_layers, *trainer.network.row_layers):
-            layer.compile(dynamic=True)
     return trainer
+
+
+def compiles() -> bool:
+    """Try the compiler on the GPU."""
+    try:
+        x = torch.ones(64, device="cuda", requires_grad=True)
+        torch.compile(lambda x: functional.gelu(x) * 2)(x).sum().backward()
+        return True
+    except Exception:
+        return False
 
 
 def train(trainer: Trainer, source: Batches, seconds: float, folder: Path, falling: bool = False) -> None:
@@ -246,5 +257,6 @@ def forget_later(folder: Path, step: int) -> None:
     """Take lines out of `curve.csv` that belong to steps which were lost."""
     path = folder / "curve.csv"
     if path.exists():
-        lines = [line for line in path.read_text().splitlines(keepends=True) if int(line.split(",")[1]) <= step]
-        path.write_text("".join(lines))
+        rows = [line.split(",") for line in path.read_text().splitlines()]
+        kept = [row for row in rows if len(row) == 7 and int(row[1]) <= step]  # the last one may be cut off
+        path.write_text("".join(",".join(row) + "\n" for row in kept))

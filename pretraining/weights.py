@@ -58,7 +58,7 @@ def write_weights(weights: dict[str, Tensor], shape: Shape, path: Path, commit: 
         raise ValueError(f"weights must be finite numbers below 65,504, got others in {', '.join(wrong)}")
     about = {"shape": json.dumps(asdict(shape)), "commit": commit or this_commit(), "sha256": checksum(arrays)}
     arrays |= {f"about.{name}": np.array(text) for name, text in about.items()}
-    part = path.with_name(f"{path.stem}.part.npz")
+    part = path.with_name(f"part_{path.name}")
     np.savez_compressed(part, **arrays)
     part.replace(path)
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import symloss as sl
 from symloss.cli import app
 from symloss.cli.application import fit_progress, progress_lines
-from symloss.paper.results import Run, write_run
+from symloss.paper.results import Run, tidy, write_run
 
-OWN = Run.of({"auc": {"sigmoid": [90, 91]}}, family="my", dataset="own", pi=1, pi_prime=0)
+OWN = Run(family="my", trials=2, scores=tidy({("auc", "sigmoid"): {"score": [90, 91]}}, "trial", "own", 1, 0))
 COMMANDS = ["fit", "predict", "audit", "losses", "analyze", "figures", "datasets", "compare", "report", "explore",
             "reproduce"]  # fmt: skip
 

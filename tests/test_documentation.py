@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 PAGES = [page for page in PAGES if not {"_build", "api", "gallery"} & set(page.relative_to(ROOT).parts)]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.M | re.S)
 EXEMPT = "# not run in the tests: "
-LONG = ("reproduce", "--fetch", "--figures", "--latex")
+LONG = ("reproduce", "--fetch", "--figures", "--latex", "review", "annotators")  # or need what people write
 
 
 def agrees(said, printed):

@@ -31,8 +31,8 @@ from torch import nn
 import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, default_candidates
 from symloss.estimators.folds import equal_rows, merge, split
-from symloss.estimators.judging import clean_probabilities, fit_curve, weights_by_least_squares
 from symloss.estimators.pruning import Pruned, credibility
+from symloss.estimators.scoring import clean_probabilities, fit_curve, weights_by_least_squares
 from symloss.estimators.search import _parts, fit, raw_scores
 from symloss.functional import auc_risk, ber_risk
 from symloss.models.family import TrainingData

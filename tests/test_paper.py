@@ -44,7 +44,7 @@ from symloss.paper.compare import (
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk, train
 from symloss.paper.protocol import MATCHED, PRINTED, TRIALS, Settings, label
-from symloss.paper.results import Run, read_run, write_run
+from symloss.paper.results import Run, read_run, tidy, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
 from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
 
@@ -78,9 +78,11 @@ def command(*arguments, columns=100):
     return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": str(columns), "NO_COLOR": "1"})
 
 
-def one(scores, **changes):
-    """A run of one data set at one noise rate."""
-    return Run.of(scores, **{"family": "uci", "dataset": "twonorm", "pi": 0.65, "pi_prime": 0.45} | changes)
+def one(scores, dataset="twonorm", pi=0.65, pi_prime=0.45, **changes):
+    """A run of one data set at one noise rate, from scores by risk and loss."""
+    by_loss = {(risk, loss): {"score": of} for risk, losses in scores.items() for loss, of in losses.items()}
+    table = tidy(by_loss, "trial", dataset, pi, pi_prime)
+    return Run(**{"family": "uci", "trials": int(table["trial"].max()), "scores": table} | changes)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +98,7 @@ def made_up():
                 drawn = (drawn - drawn.mean()) / drawn.std(ddof=1) * se * trials**0.5
                 values = np.clip(cell.mean + shift * se * rng.normal() + drawn, 0, 100).tolist()
                 scores[cell.dataset, cell.pi, cell.pi_prime][cell.risk][cell.loss] = values
-        first, *others = (Run.of(of, *place, family=family) for place, of in scores.items())
+        first, *others = (one(of, *place, family=family) for place, of in scores.items())
         for other in others:
             first = first.joined(other)
         return first

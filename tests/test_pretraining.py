@@ -115,7 +115,8 @@ def test_a_resumed_run_goes_on_as_the_one_that_was_not_stopped(tmp_path):
     for seed in range(3):
         trainer.learn([drawn(2, 64, 32, 3, seed)], 1.0)
     trainer.save(tmp_path)
-    (tmp_path / "network_9.pt").write_bytes(b"of a checkpoint that was not written to its end")
+    for name in ("network_9.pt", "optimizers_9.pt", "part_average_9.npz"):
+        (tmp_path / name).write_bytes(b"of a checkpoint that was not written to its end")
     again = Trainer.load(tmp_path, "cpu")
     for one in (trainer, again):
         torch.manual_seed(1)
@@ -232,7 +233,7 @@ def test_the_commands_train_resume_decay_and_export(tmp_path, monkeypatch, capsy
     command = f"pretraining --small --cells 1000 --processes 1 --resume {folder} --seconds 1".split()
     monkeypatch.setattr(sys, "argv", command)
     __main__.main()
-    (folder / "curve.csv").write_text("9,1,2,3,4,5,6\n9,99999,2,3,4,5,6\n")  # the second is of steps that were lost
+    (folder / "curve.csv").write_text("9,1,2,3,4,5,6\n9,99999,2,3,4,5,6\n9,")  # the others are of steps that were lost
     before = last_step(folder)
     monkeypatch.setattr(sys, "argv", [*command, "--decay", "1"])
     __main__.main()

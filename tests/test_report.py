@@ -13,7 +13,7 @@ import torch
 import symloss as sl
 from symloss.paper.compare import Cell, compare, summarize
 from symloss.paper.results import Run as Results
-from symloss.paper.results import read_run, write_run
+from symloss.paper.results import read_run, tidy, write_run
 from symloss.paper.tables import SCORES
 from symloss.report import report_html, write_explorer, write_report
 from symloss.report.explorer import curves_figure, parameters_figure
@@ -120,8 +120,9 @@ def test_the_report_is_one_file_without_scripts(report):
 
 
 def write_own(folder, loss="my.module:Own", dataset="own", **further):
-    scores = {"auc": {loss: [90.0, 91.0], "sigmoid": [80.0, 82.0]}}
-    write_run(folder, Results.of(scores, family="mine", dataset=dataset, pi=0.9, pi_prime=0.2, **further))
+    scores = {("auc", loss): {"score": [90.0, 91.0]}, ("auc", "sigmoid"): {"score": [80.0, 82.0]}}
+    table = tidy(scores, "trial", dataset, 0.9, 0.2)
+    write_run(folder, Results(family="mine", trials=2, scores=table, **further))
 
 
 def page_of(folders, tmp_path):

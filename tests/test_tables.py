@@ -516,7 +516,9 @@ def test_rows_without_a_label_or_weight(data):
 def test_noise_in_words(data, model):
     found = evaluate(model)
     words = noise_in_words(found, model.labels)
-    assert re.match(r"About \d+% of the labels seem wrong: \d+% of the labels 'yes' \(\d+% to \d+%\) and", words[0])
+    assert re.match(
+        r"About \d+% \(\d+% to \d+%\) of the labels seem wrong: \d+% of the labels 'yes' \(\d+% to \d+%\) and", words[0]
+    )
     assert found.wrong_share.low < data[1].mean() < found.wrong_share.high
     given = fit(data[0], drop="who", pi=0.9, pi_prime=0.1)
     assert noise_in_words(evaluate(given), given.labels) == [
@@ -797,7 +799,7 @@ def test_fit_says_what_it_did(folder):
     for line in (
         "label y: 'yes' is positive (", "), the larger label; 'no' is negative (", "300 rows, 2 columns as 4 features",
         "one-hot encoded: plan (3 categories)", "dropped: unit (constant)", "AUC on noisy folds", "weight",
-        "on the given labels, cross-validated: 0.", "AUC on clean labels, estimated: ", "% interval", "threshold: ",
+        "on the given labels, cross-validated: 0.", "AUC on clean labels, if which", "% interval", "threshold: ",
         "As you said, 10% of the labels 'yes' and 20% of the labels 'no' are wrong", "report.html",
     ):  # fmt: skip
         assert line in text
@@ -1090,3 +1092,25 @@ def test_answers_of_several_people_become_labels(tmp_path):
     assert "no column 'items' (of the answers); did you mean 'item'?" in error_of(
         "annotators", *long, "--item", "items", "--out", tmp_path / "c.csv"
     )
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_audit_of_several_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 300)
+    wrong = rng.random(300) < 0.1
+    angle = 2 * np.pi * true / 3
+    frame = pd.DataFrame({"x": 4 * np.cos(angle) + rng.normal(size=300), "z": 4 * np.sin(angle) + rng.normal(size=300)})
+    frame["kind"] = np.array(["cat", "dog", "owl"])[np.where(wrong, (true + 1) % 3, true)]
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    command = ["audit", tmp_path / "data.csv", "--label", "kind", "--out", tmp_path / "a"]
+    assert "or see symloss audit --each-class" in error_of(*command)
+    result = done(*command, "--each-class")
+    done(*command, "--each-class")  # as it was written, it is replaced
+    assert all(name in result.stdout for name in ("cat", "dog", "owl"))
+    table = pd.read_csv(tmp_path / "a" / "labels.csv", keep_default_na=False)
+    assert sorted(table["row"]) == list(range(1, 301))
+    worst = table[: wrong.sum()]
+    assert wrong[worst["row"] - 1].mean() > 0.8
+    told = worst[worst["suggested_label"] != ""]
+    assert (told["suggested_label"] == np.array(["cat", "dog", "owl"])[true[told["row"] - 1]]).mean() > 0.8

@@ -92,12 +92,6 @@ def logistic_curve(
     """Return the slope, at least 0, of the most likely logistic curve of clean labels, and where it crosses 1/2.
 
     The labels of clean positives are flipped at the rate `e_pos`, those of clean negatives at the rate `e_neg`.
-
-    Examples
-    --------
-    >>> slope, crossing = logistic_curve(np.array([1.0, 4.0, 7.0]), np.ones(3), np.array([1.0, -2.0, 3.0]), np.ones(3))
-    >>> slope > 0, 1 < crossing < 4
-    (True, True)
     """
     scores, weight = np.concatenate([of_pos, of_neg]), np.concatenate([pos_weight, neg_weight])
     is_pos, weight = np.arange(len(scores)) < len(of_pos), weight / weight.sum()

@@ -7,9 +7,10 @@ from symloss.cli.tables import annotators, audit, fit, page, predict, review
 
 __all__ = ["app"]
 
-for of_tables in (fit, predict, audit, review, page, annotators):
-    app.command()(of_tables)
-for of_losses in (losses, analyze, figures, explore):
-    app.command()(of_losses)
-for of_the_paper in (reproduce, compare, report, datasets):
-    app.command()(of_the_paper)
+for panel, commands in (
+    ("Tables in files", (fit, predict, audit, review, page, annotators)),
+    ("Losses", (losses, analyze, figures, explore)),
+    ("The paper's experiments", (reproduce, compare, report, datasets)),
+):
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)

@@ -77,7 +77,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    help="Learn binary classifiers and rankers from corrupted labels, without knowing the noise.",
+    help="Learn from labels of which some are wrong, and find the wrong ones.",
 )
 
 

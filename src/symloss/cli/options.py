@@ -87,9 +87,7 @@ class Fitting:
     max_categories: Annotated[
         int, option("Most texts of a column that are one-hot encoded; more are hashed.", "NUMBER", min=2)
     ] = 50
-    time_limit: Annotated[float | None, option("After so many seconds, no more candidates are tried.", "SECONDS")] = (
-        None
-    )
+    time_limit: Annotated[float | None, option("Seconds after which no more candidates are tried.", "SECONDS")] = None
     seed: Annotated[int, option("Seed of all random numbers.", "NUMBER", min=0)] = 0
 
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +32,7 @@ def fit(
     as_json: of.Json = False,
     **options: Any,
 ) -> None:
-    """Fit a model to a table whose labels may be corrupted, and write it into a folder.
+    """Fit a model to a table of which some labels are wrong, and write it into a folder.
 
     The folder also gets report.html, a page on labels, ranking, columns and thresholds, and labels.csv, the rows of the
     table, beginning with those whose label is most probably wrong.
@@ -107,12 +108,16 @@ def audit(
     data: of.Data,
     label: of.Label,
     out: Annotated[Path, of.option("The folder to write into.", "FOLDER")] = Path("audit"),
+    each_class: Annotated[
+        bool, of.option("Labels of several classes: each against the rest.", "", True, "--each-class")
+    ] = False,
     as_json: of.Json = False,
     **options: Any,
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
 
-    Models are fitted to score every row by some that have not seen its label, but none is kept.
+    Models are fitted to score every row by some that have not seen its label, but none is kept. With --each-class, the
+    column may have several labels, and no page is written.
 
     Example: `symloss audit data.csv --label churn --id customer`
     """
@@ -121,6 +126,9 @@ def audit(
     from symloss.tabular.evaluation import percent
     from symloss.tabular.labels import label_table
 
+    if each_class:
+        _audit_classes(data, label, out, options)
+        return
     made = _made(data, label, out, as_json, options, audit=True)
     found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
     if as_json:
@@ -130,7 +138,7 @@ def audit(
         print(sentence)
     unlabeled = made.model.rows is not None and made.model.rows.unlabeled
     likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
-    print(f"{found['suspicious']} {likely}. {found['when_to_stop']}")
+    print(f"{found['suspicious'] or 'No'} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
     table = plain_table(*own.values(), *ids)
     listed = label_table(made.model, made.frame, ids)
@@ -273,6 +281,33 @@ def annotators(
     print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
     shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
+
+
+def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
+    from symloss.tabular.classes import audit_classes
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import check_data_apart, check_folder, write_labels
+    from symloss.tabular.evaluation import percent
+    from symloss.tabular.model import LABELS, NOISE
+    from symloss.tabular.reading import labeled_table
+
+    ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
+    check_data_apart(data, out)
+    check_folder(out, [LABELS, NOISE], "an audit of labels", options.pop("overwrite"))
+    of.taken(options, of.WrongShares), options.pop("positive"), options.pop("unlabeled")
+    read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
+    with fit_progress() as progress:
+        table, found = audit_classes(
+            read, label, ids, print, drop=[*ids, *dropped], random_state=options.pop("seed"), n_jobs=_jobs(options),
+            progress=progress, **options,
+        )  # fmt: skip
+    write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
+    shares = plain_table("label", "rows", "seem wrong", "90% interval")
+    for name, (rows, noise) in found.items():
+        ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
+        shares.add_row(name, f"{rows:,}", percent(1 - noise.pi), ends)
+    new_console().print(shares, markup=False)
+    print(f"wrote {out / LABELS}")
 
 
 def _made(

@@ -155,13 +155,7 @@ class Encoding(NamedTuple):
 
 
 def as_text(value: Any) -> str:
-    """Return a category as text; a whole number gets no decimal point, even if it was read as a float.
-
-    Examples
-    --------
-    >>> as_text(1.0), as_text(True), as_text("01")
-    ('1', 'True', '01')
-    """
+    """Return a category as text; a whole number gets no decimal point, even if it was read as a float."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -2,10 +2,19 @@
 
 from symloss.checking import check_contamination as check_contamination
 from symloss.corruption.annotators import Annotations, from_annotators
+from symloss.corruption.draws import (
+    Contamination,
+    FlipRates,
+    border_rates,
+    contaminate,
+    contaminated_split,
+    flip_by_instance,
+    flip_labels,
+    positive_unlabeled,
+    to_contamination,
+    to_flip_rates,
+)
 from symloss.corruption.draws import RandomState as RandomState
-from symloss.corruption.draws import contaminate, contaminated_split, positive_unlabeled, unlabeled_unlabeled
-from symloss.corruption.flips import border_rates, flip_by_instance, flip_labels
-from symloss.corruption.rates import Contamination, FlipRates, to_contamination, to_flip_rates
 from symloss.corruption.two_sets import from_comparisons, from_keywords, from_similar_pairs, from_two_sets
 
 __all__ = [
@@ -25,5 +34,4 @@ __all__ = [
     "positive_unlabeled",
     "to_contamination",
     "to_flip_rates",
-    "unlabeled_unlabeled",
 ]

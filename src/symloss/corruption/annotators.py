@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.checking import is_positive
-from symloss.corruption.rates import FlipRates
+from symloss.corruption.draws import FlipRates
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
-from symloss.corruption.rates import Contamination
+from symloss.corruption.draws import Contamination
 
 
 def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from symloss.columns import Encoding, check_range, column_names, has_only_numbers, library_of
-from symloss.estimators.judging import Judge
+from symloss.estimators.scoring import Metric
 from symloss.models.family import TrainingData
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ _SHOWN = 20  # how many columns an error names
 class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A binary classifier; subclasses fit it and compute scores. The larger of the two labels is the positive one."""
 
-    _judge: ClassVar[Judge]
+    _metric: ClassVar[Metric]
     classes_: NDArray[Any]
     threshold_: float
     encoding_: Encoding | None = None
@@ -50,7 +50,7 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(unknown):
             raise ValueError(f"y must hold the labels of the fit, {self.classes_.tolist()}, got {unknown[:5].tolist()}")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return self._judge.score(scores, y == self.classes_[1], weight)
+        return self._metric.score(scores, y == self.classes_[1], weight)
 
     def _scores(self, X: Any) -> Array:
         raise NotImplementedError

@@ -17,7 +17,7 @@ from torch import nn
 
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.folds import Folds, merge, split
-from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge, fit_curve
+from symloss.estimators.scoring import AUC, BALANCED_ACCURACY, Metric, fit_curve
 from symloss.losses import Loss, LossLike, get_loss
 from symloss.models.families import FAMILIES, as_module, family_of
 from symloss.models.family import Imputation, PenalizedRisk, Scorer, TrainingData, has_missing
@@ -299,7 +299,7 @@ class BERClassifier(_Classifier):
     """
 
     _risk: ClassVar[str] = "ber"
-    _judge: ClassVar[Judge] = BALANCED_ACCURACY
+    _metric: ClassVar[Metric] = BALANCED_ACCURACY
 
     @available_if(_recovers_eta)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -334,4 +334,4 @@ class AUCClassifier(_Classifier):
     """
 
     _risk: ClassVar[str] = "auc"
-    _judge: ClassVar[Judge] = AUC
+    _metric: ClassVar[Metric] = AUC

@@ -26,18 +26,10 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
 
     All these rows have a weight above 0, and every fold trains on points of both classes.
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable of (training rows, test rows)
-        A number of folds is lowered to the number of points in the smaller class. If that is one point, there is one
-        fold, which trains and tests on all points, and a warning. The test rows of different folds must be disjoint.
-    X, positive, weight
-        The training data.
-    seed : int
-        The seed of the shuffle, if ``cv`` is a number.
-    groups : array of n, optional
-        Rows of the same group are in the same fold; a splitter gets the groups. Without them, rows with the same
-        features are a group, unless they are more than 5% of all.
+    A number of folds is lowered to the number of points in the smaller class. If that is one point, there is one fold,
+    which trains and tests on all points, and a warning. The test rows of different folds must be disjoint. Rows of the
+    same group are in the same fold; a splitter gets the groups. Without them, rows with the same features are a group,
+    unless they are more than 5% of all.
     """
     if isinstance(cv, Integral):
         return _numbered(int(cv), X, positive, np.flatnonzero(weight > 0), seed, groups)

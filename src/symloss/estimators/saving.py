@@ -23,8 +23,8 @@ from symloss import __version__
 from symloss.audit import Noise
 from symloss.columns import Encoding
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
-from symloss.estimators.judging import Calibration
 from symloss.estimators.pruning import Pruned
+from symloss.estimators.scoring import Calibration
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
 from symloss.extras import require
 from symloss.files import whole_file

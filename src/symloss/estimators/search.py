@@ -20,9 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.folds import Folds, WithFrame, check_test_folds, split
-from symloss.estimators.judging import Judge, fit_curve, weights_by_least_squares, weights_of_average
 from symloss.estimators.pool import FEW
 from symloss.estimators.pruning import Pruned
+from symloss.estimators.scoring import Metric, fit_curve, weights_by_least_squares, weights_of_average
 from symloss.models.families import family_of
 from symloss.models.family import TrainingData
 from symloss.threads import one_thread
@@ -154,19 +154,8 @@ class Search:
     (or an eighth of that, and so on, as long as it has 12,000 points), with both classes in equal numbers as far as
     possible; the better half goes on to a part that is eight times as large.
 
-    Parameters
-    ----------
-    candidates : list of k (name, estimator)
-        The candidates.
-    judge : Judge
-        The score.
-    temperature : float
-        How evenly the weights are spread: see ``weights_of_average``.
-    limit : float or None
-        After so many seconds no more candidates are scored; one always is, on all points.
-    run : callable
-        ``run(stage, function, names, tasks)`` yields the number and the result of each task; tasks that nobody asks for
-        are not begun.
+    After ``limit`` seconds no more candidates are scored; one always is, on all points. ``run(stage, function, names,
+    tasks)`` yields the number and the result of each task; tasks that nobody asks for are not begun.
 
     Attributes
     ----------
@@ -185,12 +174,12 @@ class Search:
     def __init__(
         self,
         candidates: Candidates,
-        judge: Judge,
+        metric: Metric,
         temperature: float,
         limit: float | None,
         run: Callable[..., Iterator[tuple[int, Any]]],
     ) -> None:
-        self._candidates, self._judge, self._temperature, self._run = candidates, judge, temperature, run
+        self._candidates, self._metric, self._temperature, self._run = candidates, metric, temperature, run
         self._end = None if limit is None else time.monotonic() + limit
         self._middle = None if limit is None else time.monotonic() + limit / 2
         self._seconds, self._means = np.zeros((2, len(candidates)))  # what a fold takes, a point; mean scores
@@ -232,7 +221,7 @@ class Search:
             c, k = calls[number]
             found[c][k] = result
             if len(found[c]) == len(folds):
-                self._judged(c, [found[c][place] for place in range(len(folds))], data, folds)
+                self._keep(c, [found[c][place] for place in range(len(folds))], data, folds)
             if self.scores and not self._has_time(result.seconds, size, n, len(folds)):
                 break
 
@@ -249,7 +238,7 @@ class Search:
         return _has_room(self._end, seconds + to_all.sum())
 
     @one_thread()
-    def _judged(self, c: int, found: list[Scored], data: TrainingData, folds: Folds) -> None:
+    def _keep(self, c: int, found: list[Scored], data: TrainingData, folds: Folds) -> None:
         """Keep what was found of a candidate, and how good it is."""
         scores = self.scores[c] = np.full(len(data.weight), np.nan)
         for (_, test), of_fold in zip(folds, found, strict=True):
@@ -260,11 +249,11 @@ class Search:
         self.points[c] = len(scores)
         known = np.concatenate([test for _, test in folds])
         held_out = scores[known], data.positive[known], data.weight[known]
-        threshold = fit_curve(*held_out)[0] if self._judge.has_threshold else 0.0
+        threshold = fit_curve(*held_out)[0] if self._metric.has_threshold else 0.0
         parts = [(scores[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
-        self.by_fold[c] = [self._judge.score(*part) for part in parts]
-        self._means[c] = sum(np.mean([score(*part) for part in parts]) for score, _ in self._judge.weighed_by)
-        contributions = [np.concatenate([of(*part) for part in parts]) for _, of in self._judge.weighed_by]
+        self.by_fold[c] = [self._metric.score(*part) for part in parts]
+        self._means[c] = sum(np.mean([score(*part) for part in parts]) for score, _ in self._metric.weighed_by)
+        contributions = [np.concatenate([of(*part) for part in parts]) for _, of in self._metric.weighed_by]
         self._contributions[c] = np.sum(contributions, 0)
 
     @one_thread()

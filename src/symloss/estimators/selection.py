@@ -32,9 +32,9 @@ from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.folds import WithFrame, merge, split
-from symloss.estimators.judging import AUC, BALANCED_ACCURACY, Judge, clean_probabilities, fit_curve
 from symloss.estimators.pool import FEW, default_candidates, with_more_trees
 from symloss.estimators.pruning import Pruned
+from symloss.estimators.scoring import AUC, BALANCED_ACCURACY, Metric, clean_probabilities, fit_curve
 from symloss.estimators.search import (
     Candidates,
     Search,
@@ -148,7 +148,7 @@ class _ClassifierCV(BinaryClassifier):
             given = given._replace(X=WithFrame(given.X, X))
         data, folds, place = merge(given, folds)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._judge, self.temperature, self.time_limit, self._run)
+        search = Search(candidates, self._metric, self.temperature, self.time_limit, self._run)
         search.over(data, folds, seed)
         self.cv_results_ = _results([name for name, _ in candidates], search)
         best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
@@ -275,7 +275,7 @@ class _ClassifierCV(BinaryClassifier):
         return str(super()._repr_html_inner()) + self._candidates_as_html()
 
     def _candidates_as_html(self) -> str:
-        score = "AUC" if self._judge is AUC else "balanced accuracy"
+        score = "AUC" if self._metric is AUC else "balanced accuracy"
         return _candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else ""
 
     def _check_parameters(self) -> None:
@@ -358,7 +358,7 @@ class _ClassifierCV(BinaryClassifier):
         self.threshold_, self.calibration_ = fit_curve(scores, positive, weight)
         self.oof_scores_ = np.where(place < 0, np.nan, averaged[place] - self.threshold_)
         self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
-        self.corrupted_score_ = self._judge.score(scores - self.threshold_, positive, weight)
+        self.corrupted_score_ = self._metric.score(scores - self.threshold_, positive, weight)
         self.__dict__.pop("clean_score_", None)
         samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
         self.noise_ = noise_of(*samples)
@@ -368,7 +368,7 @@ class _ClassifierCV(BinaryClassifier):
         quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, rates)
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if given is not None:
-            self.clean_score_ = self._judge.estimate_clean(*samples, *given)
+            self.clean_score_ = self._metric.estimate_clean(*samples, *given)
 
 
 def falls(
@@ -386,7 +386,7 @@ def falls(
 
     def score(X: Array) -> float:
         averaged = np.sum([member.weight * member.scores(X) for member in refitted], 0)
-        return chosen._judge.score(averaged - chosen.threshold_, positive, weight)
+        return chosen._metric.score(averaged - chosen.threshold_, positive, weight)
 
     generator, whole = np.random.default_rng(seed), score(points)
     found = np.zeros((len(columns), n_repeats))
@@ -533,7 +533,7 @@ class BERClassifierCV(_ClassifierCV):
     """
 
     _kind: ClassVar[type[BERClassifier | AUCClassifier]] = BERClassifier
-    _judge: ClassVar[Judge] = BALANCED_ACCURACY
+    _metric: ClassVar[Metric] = BALANCED_ACCURACY
 
 
 class AUCClassifierCV(_ClassifierCV):
@@ -554,4 +554,4 @@ class AUCClassifierCV(_ClassifierCV):
     """
 
     _kind: ClassVar[type[BERClassifier | AUCClassifier]] = AUCClassifier
-    _judge: ClassVar[Judge] = AUC
+    _metric: ClassVar[Metric] = AUC

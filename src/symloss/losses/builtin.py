@@ -245,7 +245,6 @@ class BarrierHinge(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for this b and r."""
         return Properties(
             convex=True, non_increasing=False, bounded=False, minimizer=Sign(self.r), symmetric_radius=self.r
         )

@@ -47,11 +47,9 @@ class Sign(Minimizer):
 
     @property
     def latex(self) -> str:  # type: ignore[override]
-        """The formula as the paper prints it."""
         return _scaled(self.scale if math.isfinite(self.scale) else 1.0, r"\mathrm{sign}(\eta(x)-0.5)")
 
     def __call__(self, eta: Tensor) -> Tensor:
-        """Return scale * sign(eta - 1/2), and 0 at eta = 1/2."""
         sign = torch.sign(eta - 0.5)
         return torch.where(sign == 0, sign, self.scale * sign)
 
@@ -72,20 +70,16 @@ class Logit(Minimizer):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
-        """The formula as plain text."""
         return _scaled(self.scale, "log(eta / (1 - eta))", " ")
 
     @property
     def latex(self) -> str:  # type: ignore[override]
-        """The formula as the paper prints it."""
         return _scaled(self.scale, r"\mathrm{log}\left(\frac{\eta(x)}{1-\eta(x)}\right)")
 
     def __call__(self, eta: Tensor) -> Tensor:
-        """Return scale * logit(eta)."""
         return self.scale * torch.logit(eta)
 
     def inverse(self, score: Tensor) -> Tensor:
-        """Return sigmoid(score / scale)."""
         return torch.sigmoid(score / self.scale)
 
 
@@ -98,11 +92,9 @@ class Linear(Minimizer):
     latex: ClassVar[str] = r"2\eta(x)-1"
 
     def __call__(self, eta: Tensor) -> Tensor:
-        """Return 2 eta - 1."""
         return 2 * eta - 1
 
     def inverse(self, score: Tensor) -> Tensor:
-        """Return (score + 1) / 2, kept inside [0, 1]."""
         return ((score + 1) / 2).clamp(0, 1)
 
 
@@ -115,11 +107,9 @@ class Tan(Minimizer):
     latex: ClassVar[str] = r"\mathrm{tan}(\eta(x)-0.5)"
 
     def __call__(self, eta: Tensor) -> Tensor:
-        """Return tan(eta - 1/2)."""
         return torch.tan(eta - 0.5)
 
     def inverse(self, score: Tensor) -> Tensor:
-        """Return atan(score) + 1/2, kept inside [0, 1]."""
         return (torch.atan(score) + 0.5).clamp(0, 1)
 
 
@@ -161,6 +151,5 @@ class Stationary(Minimizer):
         return (torch.sign(eta - 0.5).double() * high).to(eta.dtype)
 
     def inverse(self, score: Tensor) -> Tensor:
-        """Return l'(-score) / (l'(score) + l'(-score))."""
         there, back = self.slope(score), self.slope(-score)
         return back / (there + back)

@@ -54,7 +54,6 @@ class GeneralizedCrossEntropy(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for this q."""
         if self.q == 1:
             return symmetric(1.0, Sign(INF))
         return Properties(convex=False, non_increasing=True, bounded=True, minimizer=Logit(scale=1 / (1 - self.q)))
@@ -186,7 +185,6 @@ class ActivePassive(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for these weights."""
         return symmetric(self._left, Sign(INF))
 
     @property
@@ -236,7 +234,6 @@ class Focal(Loss):
 
     @property
     def properties(self) -> Properties:  # type: ignore[override]
-        """The claims, for this gamma."""
         return Properties(convex=False, non_increasing=True, bounded=False, minimizer=Stationary(self.slope))
 
     @property

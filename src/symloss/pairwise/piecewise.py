@@ -72,9 +72,13 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
         of_neg += 0 * value
     found = torch.as_tensor(value, dtype=torch.float64), torch.as_tensor(of_pos), torch.as_tensor(of_neg)
     if square:
-        rest = separable.square(s, t, w, v)
+        rest = separable.separable(s, t, w, v, _Square())
         return tuple(part.add(other, alpha=square) for part, other in zip(found, rest, strict=True))  # type: ignore[return-value]
     return found
+
+
+class _Square(Loss):
+    structure = Piecewise(coefficients=(0.0, 0.0, 1.0))
 
 
 class _Sorted:

@@ -38,21 +38,6 @@ def separable(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
     return tuple(torch.as_tensor(part) for part in found)  # type: ignore[return-value]
 
 
-def square(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None) -> Sums:
-    """Return the sums for z^2, which a structure may have beside its kinks.
-
-    Examples
-    --------
-    >>> square(torch.tensor([1.0]), torch.tensor([0.0, 3.0]), None, None)[0]
-    tensor(5., dtype=torch.float64)
-    """
-
-    class Square(Loss):
-        structure = Piecewise(coefficients=(0.0, 0.0, 1.0))
-
-    return separable(s, t, w, v, Square())
-
-
 def as_array(x: Tensor) -> Array:
     """Return the array that a way computes with: NumPy's on a CPU."""
     return x.numpy() if x.device.type == "cpu" else x

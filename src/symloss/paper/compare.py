@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from symloss.functional import RISKS
 from symloss.losses import list_losses
 from symloss.paper.protocol import CIFAR10_PAIRS, TRIALS, UCI_DATASETS
-from symloss.paper.results import CELL, PUBLISHED, Run
+from symloss.paper.results import CELL_COLUMNS, PUBLISHED, Run
 
 # The columns of the paper's tables, in its order: our name for each loss, and its heading in the paper.
 LOSSES = {
@@ -163,9 +163,9 @@ def _cells(run: Run, way: str) -> Iterator[Cell]:
         raise ValueError(f"these results have no scores {way!r} beside the published kind; they have: {known}")
     curves: dict[Any, dict[str, Any]] = {}
     if run.curves is not None and way in run.curves:
-        for key, of in run.curves.groupby(CELL, sort=False):
+        for key, of in run.curves.groupby(CELL_COLUMNS, sort=False):
             curves[key] = {"curve": tuple(of[way]), "curve_errors": tuple(of[f"{way}_se"])}
-    for (dataset, pi, pi_prime, risk), row in run.scores.groupby(CELL[:-1], sort=False):
+    for (dataset, pi, pi_prime, risk), row in run.scores.groupby(CELL_COLUMNS[:-1], sort=False):
         scores = {loss: tuple(of[way]) for loss, of in row.groupby("loss", sort=False)}
         means = [statistics.fmean(of) for of in scores.values()]
         errors = [statistics.stdev(of) / math.sqrt(len(of)) if len(of) > 1 else None for of in scores.values()]

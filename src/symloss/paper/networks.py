@@ -182,23 +182,11 @@ def train_networks(
 ) -> Tensor:
     """Train a network for every risk in every trial, and score the test images after every epoch.
 
-    Parameters
-    ----------
-    images, test_images : Tensor of shape (n, channels, side, side), uint8
-        On the device to use.
-    rows, y : array of shape (trials, n_train)
-        Each trial's training images, as rows of ``images``, and their labels +1 and -1.
-    risks, generators : sequences of Risk and of numpy Generator, one per trial
-        What to minimize, and what draws the initial parameters and the batches, which all risks of a trial share.
-    kernels : bool, optional
-        Whether to use Triton's kernels, in bfloat16; by default, they are used if the device can run them.
-    progress : callable, optional
-        Called with the number of epochs that the device has been given to compute.
-
-    Returns
-    -------
-    Tensor of shape (2, epochs, risks, trials, n_test)
-        The scores with dropout off, and with dropout on.
+    Images are bytes (n, channels, side, side) on the device to use; ``rows`` and ``y`` (trials, n_train) are each
+    trial's training images and their labels +1 and -1. The generator of a trial draws the initial parameters and the
+    batches, which all its risks share. Triton's ``kernels``, in bfloat16, are used if the device can run them.
+    ``progress`` is called with the number of epochs that the device has been given to compute. The scores (2, epochs,
+    risks, trials, n_test) are those with dropout off, and with dropout on.
     """
     device, trials = images.device, len(rows)
     kernels = has_kernels(device) if kernels is None else kernels

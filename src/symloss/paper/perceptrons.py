@@ -112,19 +112,9 @@ def train(
 ) -> Layers:
     """Train a perceptron for every risk in every trial, by AMSGrad on shuffled batches of both classes.
 
-    Parameters
-    ----------
-    X, y : Tensor of shape (trials, n, d) and (trials, n)
-        Training points and their labels, on the device to use.
-    risks, generators : sequences of Risk and of numpy Generator, one per trial
-        What to minimize, and what draws the initial weights and the batches, which all risks of a trial share.
-    together : bool, optional
-        Whether all trials take a step together, as suits a GPU; by default on any device other than a CPU.
-
-    Returns
-    -------
-    Layers
-        After the last epoch; risk j in trial t is number ``j * trials + t``.
+    X (trials, n, d) and y (trials, n) are on the device to use. The generator of a trial draws the initial weights and
+    the batches, which all its risks share. All trials take a step ``together``, as suits a GPU, by default on any other
+    device than a CPU. Risk j in trial t is perceptron number ``j * trials + t``.
     """
     together = X.device.type != "cpu" if together is None else together
     if not together and len(generators) > 1:

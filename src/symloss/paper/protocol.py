@@ -39,17 +39,7 @@ class Settings:
 
     Features are standardized on the training sample, initial weights are LeCun-normal, batches hold both classes in
     random proportion, and the last epoch is reported.
-
-    Parameters
-    ----------
-    n_positive, n_negative : int
-        Corrupted positives and negatives to train on.
-    n_test : int
-        Clean points to test on, half of them from each class.
-    hidden_units, epochs, batch_size, learning_rate
-        As printed in the paper.
-    weight_decay : float
-        L2 decay, added to the gradient; the paper prints none.
+    The paper prints all of this but the weight decay, which is L2 and added to the gradient.
     """
 
     n_positive: int = 500
@@ -73,19 +63,9 @@ class ImageSettings:
     The paper prints the network, the number of images, AMSGrad and 10 trials; the rest is from the authors' script.
     Scores are recorded after every epoch, with dropout off and on; the published scores are those with dropout on.
 
-    Parameters
-    ----------
-    n_positive, n_negative : int
-        Corrupted positives and negatives to train on.
-    epochs, batch_size : int
-    balanced : bool
-        Whether a batch has ``batch_size`` images of each class, instead of ``batch_size`` images in all.
-    one_by_one : bool
-        Whether the AUC risk of a balanced batch is over ``batch_size`` pairs, the k-th positive with the k-th negative,
-        instead of over all pairs.
-    learning_rate, weight_decay, dropout : float
-    mean, sd : sequence of float
-        Mean and standard deviation that normalize each channel, for pixels from 0 to 1.
+    A ``balanced`` batch has ``batch_size`` images of each class, instead of ``batch_size`` images in all. With
+    ``one_by_one``, the AUC risk of a balanced batch is over pairs of the k-th positive and negative, instead of
+    over all pairs. ``mean`` and ``sd`` normalize each channel, for pixels from 0 to 1.
     """
 
     n_positive: int = 4540

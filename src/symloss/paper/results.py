@@ -33,7 +33,7 @@ WAYS = {
     "chosen_epoch": "dropout off, epoch chosen on corrupted labels",
 }
 SCORES, CURVES, RUN = FILES = "scores.csv", "curves.csv", "run.json"
-CELL = ["dataset", "pi", "pi_prime", "risk", "loss"]  # the columns that name a cell of the paper's tables
+CELL_COLUMNS = ["dataset", "pi", "pi_prime", "risk", "loss"]  # the columns that name a cell of the paper's tables
 DECIMALS = 4  # of scores from 0 to 100; 250 + 250 test points give steps of 0.0008 (AUC) and 0.1 (balanced accuracy)
 
 
@@ -60,18 +60,6 @@ class Run:
     scores: Any = None
     curves: Any = None
 
-    @classmethod
-    def of(
-        cls, scores: Mapping[str, Mapping[str, Sequence[float]]], dataset: str, pi: float, pi_prime: float, **more: Any
-    ) -> Run:
-        """Return a run of one data set at one noise rate, from scores such as ``{"auc": {"sigmoid": [90.1, 91.3]}}``.
-
-        ``more`` are parameters of `Run`.
-        """
-        by_loss = {(risk, loss): {PUBLISHED: of} for risk, losses in scores.items() for loss, of in losses.items()}
-        table = tidy(by_loss, "trial", dataset, pi, pi_prime)
-        return cls(scores=table, **{"trials": int(table["trial"].max())} | more)
-
     @property
     def ways(self) -> list[str]:
         """The ways in which the trials are scored, the published one first."""
@@ -91,7 +79,7 @@ class Run:
         for name, number in (("scores", "trial"), ("curves", "epoch")):
             if both := [of for of in (getattr(self, name), getattr(other, name)) if of is not None]:
                 rows = pd.concat(both, ignore_index=True)
-                tables[name] = rows.drop_duplicates([*CELL, number], keep="last", ignore_index=True)
+                tables[name] = rows.drop_duplicates([*CELL_COLUMNS, number], keep="last", ignore_index=True)
         return replace(self, made=[*self.made, *other.made], **tables)
 
     def lacking(
@@ -100,7 +88,7 @@ class Run:
         """Return the losses that lack a risk, or trials of it, at a data set and noise rate."""
         if self.scores is None:
             return set(losses)
-        trials = self.scores.groupby(CELL)["trial"].nunique().to_dict()
+        trials = self.scores.groupby(CELL_COLUMNS)["trial"].nunique().to_dict()
         place = dataset, float(pi), float(pi_prime)
         return {loss for loss in losses if any(trials.get((*place, risk, loss), 0) < self.trials for risk in risks)}
 
@@ -118,7 +106,7 @@ def tidy(
 
     parts = []
     for (risk, loss), columns in values.items():
-        names = dict(zip(CELL, (dataset, float(pi), float(pi_prime), risk, loss), strict=True))
+        names = dict(zip(CELL_COLUMNS, (dataset, float(pi), float(pi_prime), risk, loss), strict=True))
         part = pd.DataFrame({name: np.asarray(of, dtype=float).round(DECIMALS) for name, of in columns.items()})
         parts.append(pd.DataFrame(names | {number: np.arange(1, len(part) + 1)}).join(part))
     return pd.concat(parts, ignore_index=True)
@@ -148,7 +136,7 @@ def _read(path: Path, number: str) -> Any:
         table = pd.read_csv(path, dtype={"dataset": str, "loss": str}, keep_default_na=False, na_values=[""])
         table = table.round(DECIMALS)
         scores = table[[way for way in WAYS if way in table]]
-        good = table[[*CELL, number]].notna().all(axis=1) & table["risk"].isin(RISKS)
+        good = table[[*CELL_COLUMNS, number]].notna().all(axis=1) & table["risk"].isin(RISKS)
         good &= ((scores >= 0) & (scores <= 100)).all(axis=1)
         if not good.all():
             raise ValueError(f"line {int(good.idxmin()) + 2} holds no score from 0 to 100 of {' or '.join(RISKS)}")

@@ -90,20 +90,10 @@ def run(
     You can stop it at any moment: what is finished is kept, and the next run continues from there. A part that lacks a
     loss or a risk is completed. If a part fails, the others go on.
 
-    Parameters
-    ----------
-    folder, planned : Path and Run
-        Where results are kept, and the settings, from `plan`.
-    parts : sequence of (data set, pi, pi_prime)
-        Data sets are names of ``symloss.datasets``, or ``package.module:function`` for a function that returns X and y;
-        for CIFAR-10, the classes to be told apart from airplanes.
-    losses, risks : sequences of Loss and of {"ber", "auc"}
-    jobs : int, optional
-        Number of processes; by default that of the block ``joblib.parallel_config`` around the call.
-    device, download : str and bool
-        Where to train, and whether missing data sets may be downloaded; if not, twonorm and waveform are generated.
-    progress : callable, optional
-        For images, which must then run in this process: called with the number of epochs done and the number in all.
+    Parts are (data set, pi, pi_prime): data sets are names of ``symloss.datasets``, or ``package.module:function`` for
+    a function that returns X and y; for CIFAR-10, the classes to be told apart from airplanes. Without ``download``,
+    missing twonorm and waveform are generated. ``progress``, for images, which must then run in this process, is called
+    with the number of epochs done and the number in all.
     """
     names = _labels(losses)
     for dataset, _, _ in parts:
@@ -185,12 +175,8 @@ def run_trials(
 
     A trial is determined by seed, name, pi, pi_prime and its number, and by nothing else: all losses and risks share
     its sample, initial weights and batches.
-
-    Returns
-    -------
-    dict
-        ``{(risk, loss): {"score": [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``, 0
-        to 100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
+    Returns ``{(risk, loss): {"score": [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``,
+    0 to 100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
     """
     names = _labels(losses)
     if np.ndim(X) != 2 or not np.isfinite(np.asarray(X, dtype=np.float64)).all():

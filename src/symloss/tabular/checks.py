@@ -30,17 +30,7 @@ _MANY_UNSEEN = 0.1  # the share of rows with an unknown category that is worth a
 
 
 def check_table(frame: DataFrame, encoding: Encoding, values: Array, positive: Positive, weight: Array) -> list[str]:
-    """Return warnings about a table to fit, one sentence each.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table, without the columns that are no features.
-    encoding, values
-        How it becomes features, and these.
-    positive, weight
-        Whether each label is the positive one, and the weight of each row.
-    """
+    """Return warnings about a table to fit, one sentence each."""
     some = np.concatenate([  # an AUC of 0.99 is seen in some rows as well as in all
         rows[:: len(rows) // _ENOUGH_OF_A_CLASS + 1] for rows in (np.flatnonzero(positive), np.flatnonzero(~positive))
     ])  # fmt: skip
@@ -165,15 +155,7 @@ class Profile(NamedTuple):
 
 @dataclass
 class Differences:
-    """Counts in which rows a table to predict, which may come in parts, differs from the one that was fitted.
-
-    Parameters
-    ----------
-    encoding, profile
-        How tables become features, and what the one that was fitted looked like.
-    kept : collection of str
-        Columns that are only kept beside the predictions, which may be new.
-    """
+    """Counts in which rows a table to predict, which may come in parts, differs from the one that was fitted."""
 
     encoding: Encoding
     profile: Profile

@@ -74,24 +74,28 @@ class Documents(NamedTuple):
         return cls(replace(model, rows=rows), frame, about, importances)
 
     def write(self, folder: Path, costs: tuple[float, float] | None = None, keep: bool = False) -> list[str]:
-        """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone.
-
-        With ``keep``, a list in which somebody has checked labels stays as it is.
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        table = label_table(self.model, self.frame, self.about.ids)
-        labels = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8", "surrogatepass")
+        """Write the list of labels, the noise and the page into a folder; return what went wrong, of the page alone."""
         page = self.about._asdict() | {"importances": self.importances, "unlabeled": rows_of(self.model).unlabeled}
-        noise = noise_summary(self.model) | {"labels_sha256": _digest(labels), "page": page}
-        if not keep or _is_as_written(folder):
-            _write(folder / LABELS, labels)
-        _write(folder / NOISE, json.dumps(noise, indent=1).encode())
+        table = label_table(self.model, self.frame, self.about.ids)
+        write_labels(folder, table, noise_summary(self.model) | {"page": page}, keep)
         try:
             html = fit_page(self.model, self.frame, self.importances, self.about, costs)
         except Exception as error:  # whatever it is, the model and the labels are there
             return [f"{PAGE} could not be made: {type(error).__name__}: {error}"]
         _write(folder / PAGE, html.encode(errors="backslashreplace"))  # the name of a file may be no UTF-8
         return []
+
+
+def write_labels(folder: Path, table: DataFrame, noise: dict[str, Any], keep: bool = False) -> None:
+    """Write the list of labels, and what is said of the noise beside it, by which it is known to be as it was written.
+
+    With ``keep``, a list that is not is left as it is.
+    """
+    labels = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8", "surrogatepass")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not keep or _is_as_written(folder):
+        _write(folder / LABELS, labels)
+    _write(folder / NOISE, json.dumps(noise | {"labels_sha256": _digest(labels)}, indent=1).encode())
 
 
 def check_folder(folder: Path, names: Sequence[str], what: str, overwrite: bool = False) -> None:
@@ -114,14 +118,7 @@ def check_folder(folder: Path, names: Sequence[str], what: str, overwrite: bool 
 
 
 def check_data_apart(data: Path, folder: Path) -> None:
-    """Raise ValueError if the data lie inside the folder that is to be written, and so would be lost.
-
-    Examples
-    --------
-    >>> check_data_apart(Path("audit/labels.csv"), Path("audit"))
-    Traceback (most recent call last):
-    ValueError: ...labels.csv, the data, is in audit, the folder to write: it is not overwritten
-    """
+    """Raise ValueError if the data lie inside the folder that is to be written, and so would be lost."""
     if real(folder) in real(data).parents:
         raise ValueError(f"{data}, the data, is in {folder}, the folder to write: it is not overwritten")
 

@@ -120,17 +120,7 @@ def with_quality(model: TableModel) -> TableModel:
 
 
 def evaluate(model: TableModel) -> Evaluation:
-    """Return what the out-of-fold scores of a fit tell.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"x": np.arange(60.0) % 20, "y": (["no"] * 10 + ["yes"] * 10) * 3})
-    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
-    >>> found = evaluate(model)
-    >>> found.has_signal, found.auc.value > 0.9, found.rates_given
-    (True, True, False)
-    """
+    """Return what the out-of-fold scores of a fit tell."""
     rows, estimator, rates = rows_of(model), model.estimator, model.rates
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
     scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
@@ -161,13 +151,7 @@ def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, as text.
-
-    Examples
-    --------
-    >>> percent(0.125), percent(0.004), percent(0.0004), percent(0)
-    ('12%', '0.4%', 'below 0.1%', '0%')
-    """
+    """Return a share in percent, as text."""
     if 0 < share < 0.001:
         return "below 0.1%"
     return f"{share:.1%}" if 0 < share < 0.0095 else f"{share:.0%}"

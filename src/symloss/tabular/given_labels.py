@@ -21,19 +21,7 @@ _SIGNS = {"+": 1.0, "-": -1.0}
 
 
 class GivenLabels(NamedTuple):
-    """The labels of a table.
-
-    Parameters
-    ----------
-    values : tuple of two values
-        The negative label and the positive label.
-    positive : array of bool
-        Whether each row that is used is labeled positive.
-    rows : array of int
-        The places of the rows that are used.
-    notes : list of str
-        What was decided.
-    """
+    """The labels of a table: the negative and the positive one, which rows are used and which of them are positive."""
 
     values: tuple[Any, Any]
     positive: NDArray[np.bool_]
@@ -55,15 +43,6 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
         The positive label; by default the larger of the two.
     unlabeled : {"positive-unlabeled"}, optional
         Take the rows without a label as unlabeled data, if the others are all positive. By default they are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> found = read_labels(pd.Series(["yes", "no", None, "yes "], name="churn"))
-    >>> found.values, found.positive
-    (('no', 'yes'), array([ True, False,  True]))
-    >>> found.notes[0]
-    'label churn: 1 row without a label is left out'
     """
     if unlabeled is not None and unlabeled not in UNLABELED:
         raise ValueError(f"unlabeled must be {' or '.join(UNLABELED)}, got {unlabeled!r}")
@@ -123,13 +102,6 @@ def match_labels(series: Series, values: tuple[Any, Any]) -> GivenLabels:
     values : tuple of two values
         The negative label and the positive label. Rows without a label are left out; they are negative if the labels
         are those of positive-unlabeled data and no row has the negative one.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> found = match_labels(pd.Series(["YES", "no ", None], name="churn"), ("no", "yes"))
-    >>> found.positive, found.rows
-    (array([ True, False]), array([0, 1]))
     """
     codes, spellings = _spellings(series)
     places = np.array([*(_match(spelling, values) for spelling in spellings), -1])
@@ -207,7 +179,7 @@ def _check_two(name: str, found: list[Any], missing: int, shown: str) -> None:
     if len(found) == 2:
         return
     kind = {0: "none", 1: "only one class"}.get(len(found), f"{len(found)} distinct values")
-    hint = "; empty the cells of all but two: rows without a label are left out" if len(found) > 2 else ""
+    hint = "; empty the cells of all but two, or see symloss audit --each-class" if len(found) > 2 else ""
     if len(found) == 1 and missing:
         add = argument("unlabeled", UNLABELED[0])
         hint = f"; if the {missing} rows without a label are unlabeled data, add {add}"

@@ -40,15 +40,6 @@ def column_importance(model: TableModel, frame: DataFrame, seconds: float) -> li
 
     The members are fitted again on each fold, so that no row is scored by a model that has seen its label.
     Of a large table 2,500 rows of each label are used. If all folds would take longer than this, some are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> x = np.arange(60.0)
-    >>> frame = pd.DataFrame({"x": x % 20, "other": x % 3, "y": (["no"] * 10 + ["yes"] * 10) * 3})
-    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
-    >>> [(found.column, found.is_clear) for found in column_importance(model, frame, seconds=20)]
-    [('x', True), ('other', False)]
     """
     start, rows, generator = time.monotonic(), rows_of(model), np.random.default_rng(0)
     of_label = (np.flatnonzero((rows.weight > 0) & label) for label in (rows.positive, ~rows.positive))

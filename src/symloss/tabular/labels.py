@@ -107,16 +107,7 @@ def suspicious(model: TableModel) -> NDArray[np.bool_]:
 
 
 def when_to_stop(model: TableModel) -> str:
-    """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> y = ["no", "no", "yes"] * 2 + ["no"] * 24 + ["yes"] * 24 + ["yes", "no", "yes"] * 2  # four of 60 are wrong
-    >>> frame = pd.DataFrame({"x": np.arange(60.0) / 7, "y": y})
-    >>> when_to_stop(sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())]))
-    'Of the first 20 about 4 are wrong, of the next 20 about 0. Stop where this is too few for you.'
-    """
+    """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them."""
     rows, listed = rows_of(model), np.array(_listed(model)[0])
     kept = listed[~(rows.checked | (rows.unlabeled & rows.positive))[listed]]
     ordered, parts = wrong_probability(model)[kept], list[str]()
@@ -133,23 +124,17 @@ def when_to_stop(model: TableModel) -> str:
 
 
 def review_in_words(review: Review, score: str) -> list[str]:
-    r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name.
-
-    Examples
-    --------
-    >>> print(*review_in_words(Review(100, 71, 25, 2, (0.14, 0.08, 0.28), 0.842, 0.857), "AUC"), sep="\n")
-    You checked 100 labels: 71 were wrong, and are corrected.
-    Before that, about 14% (8% to 28%) of all labels were wrong: 2 of the 25 checked rows that were drawn at random ...
-    On the corrected labels the AUC, cross-validated, was 0.842 before the review, and is 0.857 now.
-    """
-    drawn = f"{review.drawn_wrong} of the {review.drawn} checked rows that were drawn at random"
+    r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name."""
     if review.wrong_before is None:
         share = (
             f"How many others are wrong is not known from {review.drawn} rows that were drawn at random: check more."
         )
     else:
         value, low, high = map(percent, review.wrong_before)
-        share = f"Before that, about {value} ({low} to {high}) of all labels were wrong: {drawn} were."
+        share = (
+            f"Before that, about {value} ({low} to {high}) of all labels were wrong: of the {review.drawn} rows that "
+            f"were drawn at random beside the worst, {review.drawn_wrong} were."
+        )
     return [
         f"You checked {review.checked} labels: {review.corrected} were wrong, and are corrected.",
         share,
@@ -169,12 +154,13 @@ def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:
             f"As you said, {of_positive} of the labels {positive} and {of_negative} of the labels {negative} are "
             f"wrong: {percent(found.wrong_share.value)} of all labels."
         ]
-    interval = f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
+    share, interval = found.wrong_share, f"({percent(noise.pi_prime_low)} to {percent(noise.pi_prime_high)})"
     how = f"These are 90% intervals, {found.basis}."
     if found.unlabeled:
         return [f"About {of_negative} of the unlabeled rows seem to be {positive} {interval}.", how]
     said = (
-        f"About {percent(found.wrong_share.value)} of the labels seem wrong: {of_positive} of the labels {positive} "
+        f"About {percent(share.value)} ({percent(share.low)} to {percent(share.high)}) of the labels seem wrong: "
+        f"{of_positive} of the labels {positive} "
         f"({percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}) and {of_negative} of the labels {negative} "
         f"{interval}."
     )

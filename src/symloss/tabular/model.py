@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from symloss.columns import Encoding, as_text
 from symloss.corruption import Contamination
 from symloss.estimators import AUCClassifierCV
-from symloss.estimators.judging import clean_probabilities
 from symloss.estimators.saving import damaged, load_with, save_with
+from symloss.estimators.scoring import clean_probabilities
 from symloss.tabular.checks import Differences, Profile
 from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import match_labels
@@ -352,14 +352,7 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
 
 
 def check_names(folder: Path, names: Collection[str], what: str) -> None:
-    """Raise ValueError unless a folder does not exist, is empty, or holds files of these names and nothing else.
-
-    Examples
-    --------
-    >>> check_names(Path(__file__).parent, DOCUMENTS, "an audit of labels")
-    Traceback (most recent call last):
-    ValueError: ...tabular holds more than an audit of labels (..., ...), and is not overwritten
-    """
+    """Raise ValueError unless a folder does not exist, is empty, or holds files of these names and nothing else."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file, and is not overwritten")
     others = sorted({path.name for path in folder.iterdir()} - set(names)) if folder.is_dir() else []

@@ -54,15 +54,6 @@ def fit_page(
     """Return the page of a fit, or of an audit, which keeps no model: then there are no importances of columns.
 
     ``costs`` are those of a false positive and of a false negative, for a threshold of their own.
-
-    Examples
-    --------
-    >>> import pandas as pd, symloss as sl
-    >>> frame = pd.DataFrame({"x": np.arange(60.0) % 20, "y": (["no"] * 10 + ["yes"] * 10) * 3})
-    >>> model = sl.tabular.fit(frame, "y", candidates=[("linear", sl.AUCClassifier())], tell=str)
-    >>> page = fit_page(model, frame, [Importance("x", 0.4, 0.1)], About("data.csv"))
-    >>> "Which columns matter" in page, "<script" in page
-    (True, False)
     """
     found, rows = evaluate(model), rows_of(model)
     made = summary(model, found)
@@ -129,13 +120,7 @@ def fit_page(
 
 
 def shown(value: Any, longest: int = 80) -> str:
-    r"""Return a value as a text that can be seen: not too long, and with unseen characters spelled out.
-
-    Examples
-    --------
-    >>> shown(1.0), shown("a\tb"), shown(None)
-    ('1', 'a\\tb', '')
-    """
+    r"""Return a value as a text that can be seen: not too long, and with unseen characters spelled out."""
     import pandas as pd
 
     if np.ndim(value) == 0 and pd.isna(value):

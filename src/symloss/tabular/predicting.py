@@ -37,23 +37,6 @@ def predict_file(
     r"""Predict the rows of a file into another file, a part at a time, and return notes on what was done.
 
     The rows keep their order. If anything fails, no file is left or changed.
-
-    Parameters
-    ----------
-    model : TableModel
-        The model.
-    data : str, Path or Source
-        The file to read.
-    out : str or Path
-        The CSV or Parquet file to write.
-    keep : sequence of str
-        Columns to write beside the predictions, as they are written in the file.
-    threshold : float
-        Scores above it are predicted positive.
-    rows : int
-        How many rows are in memory at a time.
-    options : ReadOptions
-        What is known about the file.
     """
     total, positive, unseen, ignored = 0, 0, Counter[str](), list[str]()
     text = [*model.encoding.texts, *(name for name in keep if name not in model.columns)]

@@ -57,19 +57,6 @@ def read(
         Columns to read as text: the category 01 stays 01. As in columns of numbers, words such as NA are missing.
     written : collection of str
         Columns to read as text in which only blank cells are missing: NA may be a label.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "data.csv").write_text("plan;age\n01;40,5\n02;\n")
-    ...     found = read(Path(folder) / "data.csv", text=["plan"])
-    >>> found.frame
-      plan   age
-    0   01  40.5
-    1   02   NaN
-    >>> found.notes
-    ['separator: semicolon; decimal comma; encoding: UTF-8']
     """
     if isinstance(data, (str, Path, Source)):
         (piece,) = read_pieces(data, None, options, {*text, *written})

@@ -109,7 +109,7 @@ def review(
     learn(estimator, features_of(used, model.encoding), positive, weights, used, model.group, progress)
     held_out = ~np.isnan(estimator.oof_scores_) & ~np.isnan(model.estimator.oof_scores_)
     scores = [
-        float(estimator._judge.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
+        float(estimator._metric.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
         for each in (model.estimator, estimator)
     ]
     changed = place[truth != given.positive[place]]
@@ -120,7 +120,9 @@ def review(
         each[label] = column
     rows = Rows(given.rows, positive, weights, False, np.isin(np.arange(len(positive)), place))
     said = Review(len(place), len(changed), *drawn, wrong_before, *scores)
-    return Reviewed(with_quality(replace(model, estimator=estimator, rows=rows, review=said)), frame, table)
+    notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
+    fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
+    return Reviewed(with_quality(fitted), frame, table)
 
 
 def _looked_at(checked: Any, model: TableModel, rows: NDArray[np.intp], positive: NDArray[np.bool_]) -> DataFrame:
@@ -187,6 +189,6 @@ def _left(rest: int, drawn: int, wrong: int, expected: float) -> Array:
     of_share, tail = beta(wrong + 0.5, drawn - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys' interval
     low = of_share.ppf(tail) if wrong else 0.0
     high = of_share.ppf(1 - tail) if wrong < drawn else 1.0
-    value = np.clip((wrong + _PRIOR * expected / max(1, rest)) / (drawn + _PRIOR), low, high)
+    value = np.clip((wrong + 0.5 + _PRIOR * expected / max(1, rest)) / (drawn + 1 + _PRIOR), low, high)
     found: Array = np.clip((rest + drawn) * np.array([value, low, high]) - wrong, 0, rest)
     return found

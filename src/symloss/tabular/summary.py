@@ -46,13 +46,7 @@ def summary(model: TableModel, found: Evaluation) -> dict[str, Any]:
 
 
 def lack_of_time(made: dict[str, Any]) -> list[str]:
-    """Return a sentence, or none, on the candidates of a summary that there was no time for.
-
-    Examples
-    --------
-    >>> lack_of_time({"untried": ["trees"], "candidates": [{"name": "linear"}], "time_limit": 60.0})
-    ['the time limit of 60 s left 1 of 2 candidates untried: with more time the model may be better']
-    """
+    """Return a sentence, or none, on the candidates of a summary that there was no time for."""
     count, untried = len(made["candidates"]), len(made["untried"])
     left = f"the time limit of {made['time_limit'] or 0:g} s left {untried} of {count + untried} candidates untried"
     return [f"{left}: with more time the model may be better"] * bool(untried)
@@ -81,7 +75,8 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     lines = lack_of_time(made)
     lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {made['corrupted_score']:.3f}")
     if model.clean_score is not None:
-        lines.append(f"{made['score']} on clean labels, estimated: {model.clean_score}")
+        where = "if which labels are wrong has nothing to do with the columns"
+        lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
     lines.append(f"threshold: {made['threshold']:.4g}, already subtracted from scores: above 0 is positive")
     lines += noise_in_words(found, model.labels)[:1]
     for line in lines:

@@ -29,13 +29,6 @@ def top_threshold(scores: Array, k: int) -> float:
     """Return the threshold above which the k largest scores lie; fewer than k, if the last of them ties with others.
 
     Scores that differ by no more than rounding tie, too: products of matrices round by a row's place in its block.
-
-    Examples
-    --------
-    >>> top_threshold(np.array([1.0, 4.0, 2.0, 3.0]), 2)
-    2.5
-    >>> top_threshold(np.array([1.0, 2.0, 2.0, 3.0]), 2)  # two rows tie: only one is above
-    2.5
     """
     if k >= len(scores):
         return -math.inf
@@ -65,14 +58,7 @@ def cost_threshold(model: TableModel, false_positive: float = 1.0, false_negativ
 
 
 class Wanted(NamedTuple):
-    """Which threshold somebody asks for: itself, a share or a number of the rows, or what the two errors cost.
-
-    Examples
-    --------
-    >>> Wanted(share=0.1, top_k=5).check()
-    Traceback (most recent call last):
-    ValueError: give one of threshold, share, top_k and costs, got share and top_k
-    """
+    """Which threshold somebody asks for: itself, a share or a number of the rows, or what the two errors cost."""
 
     threshold: float | None = None
     share: float | None = None

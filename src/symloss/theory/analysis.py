@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from symloss.losses import LossLike, Properties, get_loss
 from symloss.theory.conditional import ROUNDING, TOLERANCE, Array
-from symloss.theory.counterexamples import pairwise_risk, three_points
+from symloss.theory.counterexamples import three_point_risk, three_points
 from symloss.theory.shape import Report, Shape, Verdict, plain, shortest
 
 # Dense, and with points close to 1/2 and to the ends, where a loss may no longer prefer the right sign.
@@ -270,7 +270,7 @@ class _Analysis(Shape):
     def _no_lower_bound(self) -> Verdict:
         """The verdict on a loss without a lower bound: the pairwise risk of tied scores goes to -infinity, too."""
         eta, scores = (1.0, 0.5, 0.0), [float(f"{t * self.unit:.4g}") for t in (1e1, 1e4)]
-        risks = [float(pairwise_risk(self, eta, (np.zeros(1), np.full(1, t)))[0]) for t in scores]
+        risks = [float(three_point_risk(self, eta, (np.zeros(1), np.full(1, t)))[0]) for t in scores]
         shown = " and ".join(f"{risk:.6g} at t = {t:g}" for risk, t in zip(risks, scores, strict=True))
         return Verdict(
             "no",

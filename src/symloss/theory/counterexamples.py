@@ -69,16 +69,16 @@ def three_points(loss: LossLike, breakpoints: tuple[float, ...] | None = None) -
     step = 1e-6 * float(np.diff(gaps)[np.diff(gaps) > 1e-9 * far].min())
     sides = step * np.arange(-2, 3)[:, None]  # into the regions around a corner, and along the lines between them
     for eta in _TRIPLES:
-        risk = pairwise_risk(function, eta, (first, second))
+        risk = three_point_risk(function, eta, (first, second))
         best = int(np.argmin(np.where(ranks_by_eta, np.inf, risk)))
-        lowest = min(float(pairwise_risk(function, eta, (first + x, second + sides)).min()) for x in sides)
+        lowest = min(float(three_point_risk(function, eta, (first + x, second + sides)).min()) for x in sides)
         if risk[best] <= lowest + 1e-8 * abs(lowest):
             scores = (float(first[best] + second[best]), float(second[best]), 0.0)
             return ThreePoints(eta, scores, float(risk[best]))
     return None
 
 
-def pairwise_risk(
+def three_point_risk(
     function: Callable[[Array], Array], eta: tuple[float, float, float], gaps: tuple[Array, Array]
 ) -> Array:
     """Return the sum over pairs of eta (1 - eta') l(g - g') + eta' (1 - eta) l(g' - g).

@@ -1,4 +1,4 @@
-"""How candidates are judged on corrupted labels, how much each counts in an average, and the threshold of scores.
+"""How candidates are scored on corrupted labels, how much each counts in an average, and the threshold of scores.
 
 AUC and balanced accuracy on corrupted labels are increasing affine functions of their values on clean labels
 (corollaries 2 and 4 with the zero-one loss). So the candidate that is best on corrupted labels is, up to chance, also
@@ -111,19 +111,19 @@ def _balanced_accuracy_contributions(scores: Array, positive: Labels, weight: Ar
     return np.asarray((1 + np.where(positive, 1, -1) * np.sign(scores)) / 4)
 
 
-class Judge(NamedTuple):
+class Metric(NamedTuple):
     """A score of scores, and what the search needs to know about it."""
 
     score: Score
     # The scores whose sum decides on the weights of an average, each with what points contribute to it.
     weighed_by: tuple[tuple[Score, Callable[[Array, Labels, Array], Array]], ...]
     estimate_clean: Callable[..., Estimate]  # from two samples, pi and pi'
-    has_threshold: bool  # if so, every candidate is judged at its own
+    has_threshold: bool  # if so, every candidate is scored at its own
 
 
-AUC = Judge(auc, ((auc, auc_contributions),), clean_auc_of, has_threshold=False)
+AUC = Metric(auc, ((auc, auc_contributions),), clean_auc_of, has_threshold=False)
 # The AUC has a smaller standard error than the balanced accuracy: it helps to tell good candidates from lucky ones.
-BALANCED_ACCURACY = Judge(
+BALANCED_ACCURACY = Metric(
     balanced_accuracy,
     ((balanced_accuracy, _balanced_accuracy_contributions), (auc, auc_contributions)),
     clean_balanced_accuracy_of,
