@@ -381,7 +381,7 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
     drawn.supxlabel(
         "AUC points that symloss is ahead of each method: one dot a table, mean ± 2 standard errors", fontsize=9
     )
-    drawn.savefig(folder / "noisy_labels_by_table.svg", dpi=250, metadata={"Date": None})
+    drawn.savefig(folder / "noisy_labels_by_table.svg", dpi=150, metadata={"Date": None})
 
 
 def main(words: list[str] | None = None) -> None:

@@ -253,6 +253,8 @@ def draw(table: Table, noise: str, size: int, seed: int) -> Draw | None:
     size = int(min(size, len(positive) / (pi + pi_prime), len(negative) / (2 - pi - pi_prime)))
     if size < 100:
         return None
+    while round(size * pi) + round(size * pi_prime) > len(positive):  # both rounded up
+        size -= 1
     right, wrong = round(size * pi), round(size * pi_prime)  # positives that are labeled so, and not
     if noise == "near the border":
         positive, negative = _nearest_last(x, positive[: right + wrong], negative[: 2 * size - right - wrong], rng)

@@ -34,6 +34,12 @@ def test_draws_have_the_shares_of_wrong_labels_that_they_state(noise):
     assert not {row.tobytes() for row in found.x} & {row.tobytes() for row in found.x_new}
 
 
+def test_a_draw_that_takes_all_rows_of_a_class_has_a_label_for_each_row():
+    x = np.arange(3000, dtype=np.float32)[:, None]  # 693 positives are left: 630 * .65 and 630 * .45 round to 694
+    found = tables.draw((x, (x[:, 0] < 1039).astype(np.int8)), "35% and 45% wrong", 1000, seed=0)
+    assert len(found.x) == len(found.given) == 2 * 629
+
+
 def test_the_page_has_differences_of_the_same_draws():
     results = noisy_labels.read(noisy_labels.RESULTS)
     ahead = noisy_labels.differences(results, 1000, "clean", "auc")
