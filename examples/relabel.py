@@ -38,7 +38,7 @@ def draw(seed: int):
 
 
 # %%
-# **The audit.** A CV form tells for each label how probable it is that it is right, and how noisy the labels are. No
+# **The audit.** ``BERClassifierCV`` says for each label how probably it is right, and how noisy the labels are. No
 # clean label is needed.
 
 X, y, clean, X_test, y_test = draw(seed=0)

@@ -25,7 +25,7 @@ import symloss as sl
 from symloss import metrics
 from symloss.functional import auc_risk, ber_risk
 from symloss.metrics import clean_auc_bounds
-from symloss.metrics.intervals import binomial, binomial_at_once
+from symloss.metrics.estimates import binomial, binomial_at_once
 
 
 @given(seed=st.integers(0, 10_000), ties=st.booleans(), weighted=st.booleans())

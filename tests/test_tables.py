@@ -365,7 +365,7 @@ def test_parts_of_a_file_are_the_whole(data, model, tmp_path, target):
     assert notes[0] == [
         f"1000 rows: {positive} predicted 'yes', {1000 - positive} 'no'",
         f"clean_probability: that 'yes' is the true label of a row, if {percent(1 - pi)} of the labels 'yes' and "
-        f"{percent(pi_prime)} of the labels 'no' are wrong, as the fit has estimated",
+        f"{percent(pi_prime)} of the labels 'no' are wrong, in all rows alike, as the fit has estimated",
         "columns ignored: unit",
         "categories not seen in the fit, treated as none of those seen: plan (6 rows)",
         "separator: comma; decimal point; encoding: UTF-8",
@@ -850,7 +850,7 @@ def test_thresholds_on_the_command_line(folder, tmp_path):
     found, notes = predicted("--cost-false-negative", "5")
     threshold = cost_threshold(sl.tabular.load(folder / "model"), 1.0, 5.0)
     assert ((found["prediction"] == "yes") == (found["score"] > threshold)).all()
-    assert "if 10% of the labels 'yes' and 20% of the labels 'no' are wrong, as given" in notes
+    assert "if 10% of the labels 'yes' and 20% of the labels 'no' are wrong, in all rows alike, as given" in notes
 
 
 @pytest.mark.usefixtures("quick")

@@ -67,7 +67,7 @@ def estimate_noise(scores: Any, y: Any, *, weight: Any = None) -> Noise:
     Parameters
     ----------
     scores : array or tensor of n scores
-        Scores of points that the model was not fitted on, such as ``oof_scores_`` of a CV form.
+        Scores of points that the model was not fitted on, such as ``oof_scores_`` of a CV estimator.
     y : array, list or tensor of n noisy labels
         Any two values, of which the larger one is positive.
     weight : array or tensor, optional

@@ -51,12 +51,6 @@ def to_flip_rates(contamination: Sequence[float], prior: float) -> FlipRates:
     """Return the flip rates that lead to (pi, pi'), where ``prior`` is the share of positives in the clean data.
 
     The prior must lie strictly between pi' and pi, since corrupted positives and negatives together are the clean data.
-
-    Examples
-    --------
-    >>> rates = to_flip_rates(Contamination(pi=0.8, pi_prime=0.2), prior=0.5)
-    >>> round(rates.positive, 12), round(rates.negative, 12)
-    (0.2, 0.2)
     """
     pi, pi_prime = contamination
     check_contamination(pi, pi_prime)

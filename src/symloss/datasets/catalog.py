@@ -26,16 +26,8 @@ from symloss.extras import require
 class DataFile:
     """One file of a data set.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the cache.
-    sha256 : tuple of str
-        The checksums of the forms in which it is published; any of them will do.
-    urls : tuple of str
-        Where it is downloaded from, in the order in which they are tried; after ``#`` stands its name in the archive.
-    further_names : tuple of str
-        Further names that it may have in ``SYMLOSS_DATA``.
+    It has one of the checksums, is downloaded from the first URL that answers (after ``#`` stands its name in the
+    archive), and may have further names in ``SYMLOSS_DATA``.
     """
 
     name: str
@@ -68,13 +60,6 @@ class DatasetInfo:
         The names of the columns in the files; none for images.
     splits : mapping of str to tuple of str
         The names of the files in each part of the official split.
-
-    Examples
-    --------
-    >>> from symloss.datasets import info
-    >>> spambase = info("spambase")
-    >>> spambase.rows, spambase.dim, spambase.positives, spambase.license
-    (4601, 57, 1813, 'CC BY 4.0')
     """
 
     name: str

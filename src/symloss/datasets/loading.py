@@ -264,12 +264,6 @@ def make_twonorm(n_samples: int = 7400, random_state: RandomState = None) -> Dat
     """Draw twonorm (Breiman, 1996): normal points in 20 dimensions, whose means are all -2/sqrt(20) or 2/sqrt(20).
 
     The class with negative means is the positive class (+1).
-
-    Examples
-    --------
-    >>> drawn = make_twonorm(1000, random_state=0)
-    >>> bool(((drawn.data.sum(axis=1) < 0) == (drawn.target == 1)).mean() > 0.95)  # the best rule is 97.7% right
-    True
     """
     table = draw_twonorm(n_samples, np.random.default_rng(random_state))
     return _dataset(info("twonorm"), table, _drawn(random_state))

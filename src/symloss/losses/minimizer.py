@@ -56,14 +56,7 @@ class Sign(Minimizer):
 
 @dataclass(frozen=True)
 class Logit(Minimizer):
-    """``scale * log(eta / (1 - eta))``.
-
-    Examples
-    --------
-    >>> half = Logit(scale=0.5)
-    >>> half.inverse(half(torch.tensor(0.8)))
-    tensor(0.8000)
-    """
+    """``scale * log(eta / (1 - eta))``."""
 
     scale: float = 1.0
     recovers_eta: ClassVar[bool] = True

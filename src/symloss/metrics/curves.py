@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
-from symloss.metrics.estimates import Estimate, auc_interval, variance_of_mean
-from symloss.metrics.intervals import binomial_at_once
+from symloss.metrics.estimates import Estimate, auc_interval, binomial_at_once, variance_of_mean
 from symloss.metrics.scores import Sample, two_samples
 
 Array = NDArray[np.float64]
@@ -32,13 +31,6 @@ class CleanROC:
         Scores that are at least as large as the threshold are predicted positive. They fall, and the first is infinite.
     raw_fpr, raw_tpr : array of k floats
         The rates as the formulas give them: unbiased, but by chance they may fall, and leave [0, 1].
-
-    Examples
-    --------
-    >>> curve = clean_roc([4, 3, 2, 1], ["yes", "yes", "no", "no"], pi=1, pi_prime=0)
-    >>> fpr, tpr, thresholds = curve
-    >>> curve.best_threshold(prior=0.5)
-    2.5
     """
 
     fpr: Array

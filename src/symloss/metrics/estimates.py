@@ -1,4 +1,4 @@
-"""The AUC and the balanced accuracy on clean labels, from those on corrupted labels."""
+"""The AUC and the balanced accuracy on clean labels, from those on corrupted labels, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,10 @@ from numpy.typing import NDArray
 from symloss.checking import check_fraction, check_probability, is_larger
 from symloss.corruption import check_contamination
 from symloss.metrics import scores as on_labels
-from symloss.metrics.intervals import binomial, expit, hanley_mcneil, of_sum, student
 from symloss.metrics.scores import Sample, class_accuracies, share_below, two_samples
 
 Array = NDArray[np.float64]
+_GRID = np.sin(np.linspace(0, np.pi / 2, 2001)) ** 2  # of shares: as fine as their errors are at either end
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,7 @@ def clean_auc(auc: float, pi: float, pi_prime: float) -> float:
 
 
 def clean_balanced_accuracy(bac: float, pi: float, pi_prime: float) -> float:
-    """Return the clean balanced accuracy that belongs to a corrupted one, by corollary 4 with the zero-one loss.
-
-    Examples
-    --------
-    >>> round(clean_balanced_accuracy(0.7, pi=0.8, pi_prime=0.3), 12)
-    0.9
-    """
+    """Return the clean balanced accuracy that belongs to a corrupted one, by corollary 4 with the zero-one loss."""
     check_contamination(pi, pi_prime)
     check_probability("bac", bac)
     return _clean(bac, pi, pi_prime)
@@ -129,14 +125,6 @@ def estimate_clean_balanced_accuracy(
     Each class's accuracy has an exact binomial (Clopper-Pearson) interval. The distances from the two estimates to the
     ends of their intervals are combined as independent errors of the mean. The result is mapped by corollary 4 and kept
     inside [0, 1].
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([1, -1], 500)
-    >>> clean = np.where(rng.random(1000) < np.where(y == 1, 0.8, 0.3), 1, -1)
-    >>> print(estimate_clean_balanced_accuracy(clean + rng.normal(size=1000), y, pi=0.8, pi_prime=0.3))
-    0.836 (95% interval 0.775 to 0.894)
     """
     check_contamination(pi, pi_prime)
     check_fraction("level", level)
@@ -189,13 +177,6 @@ def clean_balanced_accuracy_score(
         The same two values, or one of them.
     pi, pi_prime, sample_weight
         As in ``clean_auc_score``.
-
-    Examples
-    --------
-    >>> clean_balanced_accuracy_score(["no", "yes", "no", "yes"], ["no", "yes", "yes", "yes"], pi=1, pi_prime=0)
-    0.75
-    >>> from sklearn.metrics import make_scorer
-    >>> scorer = make_scorer(clean_balanced_accuracy_score, pi=0.8, pi_prime=0.3)
     """
     check_contamination(pi, pi_prime)
     is_larger(y_true)
@@ -342,3 +323,91 @@ def _extreme_auc(known: float, slope: float, offset: float, spread: float, least
 
     values = [clean(p) for p in (least, *stationary, most)]
     return float(max(values) if spread > 0 else min(values))
+
+
+def student(level: float, freedom: float) -> float:
+    """Return the quantile of Student's distribution that bounds the middle share ``level`` of it."""
+    from scipy.stats import t
+
+    return float(t.ppf((1 + level) / 2, freedom))
+
+
+def expit(logit: float) -> float:
+    """Return 1 / (1 + exp(-logit))."""
+    return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
+
+
+def hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float, float]:
+    """Return the lowest and highest AUC that agree with ``value``, by Hanley and McNeil's formula for the error."""
+    from scipy.optimize import brentq
+
+    quantile, size = NormalDist().inv_cdf((1 + level) / 2), (n + m) / 2 - 1
+
+    def surprise(auc: float) -> float:
+        spread = 1 + size * ((1 - auc) / (2 - auc) + auc / (1 + auc))
+        return (value - auc) ** 2 - quantile**2 * auc * (1 - auc) * spread / (n * m)
+
+    low = brentq(surprise, 0.0, value) if value > 0 and surprise(0.0) > 0 > surprise(value) else 0.0
+    high = brentq(surprise, value, 1.0) if value < 1 and surprise(1.0) > 0 > surprise(value) else 1.0
+    if value == 1:
+        low = brentq(surprise, 0.0, 1.0 - 1e-12)
+    elif value == 0:
+        high = brentq(surprise, 1e-12, 1.0)
+    return low, high
+
+
+def binomial(share: float, n: float, level: float) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a share among n points; half successes count as halves."""
+    from scipy.stats import beta
+
+    successes, tail = share * n, (1 - level) / 2
+    low = float(beta.ppf(tail, successes, n - successes + 1)) if successes > 0 else 0.0
+    high = float(beta.ppf(1 - tail, successes + 1, n - successes)) if successes < n else 1.0
+    return low, high
+
+
+def binomial_at_once(shares: Array, n: float, level: float) -> tuple[Array, Array]:
+    """Return limits for the shares of n points above many thresholds, which with probability ``level`` hold for all.
+
+    Each pair is a Clopper-Pearson interval, of one level that is the same for all of them. It follows from Miller and
+    Siegmund's (1982) probability that a Brownian bridge between 1/n and 1 - 1/n, divided by its standard deviation,
+    ever leaves [-z, z]. So the limits are tight where a share is close to 0 or 1, unlike Kolmogorov's.
+    """
+    low, high = _limits_at_once(n, level)
+    return np.interp(shares, _GRID, low), np.interp(shares, _GRID, high)
+
+
+@lru_cache(maxsize=16)
+def _limits_at_once(n: float, level: float) -> tuple[Array, Array]:
+    from scipy.optimize import brentq
+    from scipy.special import betaincinv
+
+    length = 2 * math.log(max(n, 2.0))
+
+    def missed(z: float) -> float:
+        return math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * ((z - 1 / z) * length + 4 / z) - (1 - level)
+
+    least = 1.5  # where z is smaller than this, the formula is no longer close
+    tail = NormalDist().cdf(-(brentq(missed, least, 40.0) if missed(least) > 0 else least))
+    counts = n * _GRID
+    low = np.append(0.0, betaincinv(counts[1:], n - counts[1:] + 1, tail))
+    high = np.append(betaincinv(counts[:-1] + 1, n - counts[:-1], 1 - tail), 1.0)
+    return low, high
+
+
+def of_sum(
+    factors: Sequence[float], values: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return an interval for the sum of factors times independent values, from an interval for each value.
+
+    The distances from the values to the ends of their intervals are combined as independent errors (Zou and Donner,
+    2008).
+    """
+    down, up = 0.0, 0.0
+    for factor, value, (low, high) in zip(factors, values, intervals, strict=True):
+        below, above = factor * (value - low), factor * (high - value)
+        if factor < 0:
+            below, above = -above, -below
+        down, up = down + below**2, up + above**2
+    total = sum(factor * value for factor, value in zip(factors, values, strict=True))
+    return total - math.sqrt(down), total + math.sqrt(up)

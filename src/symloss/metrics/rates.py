@@ -16,8 +16,7 @@ from typing import Any
 from symloss.checking import check_fraction
 from symloss.corruption import check_contamination
 from symloss.metrics.curves import check_costs
-from symloss.metrics.estimates import Estimate
-from symloss.metrics.intervals import binomial, of_sum
+from symloss.metrics.estimates import Estimate, binomial, of_sum
 from symloss.metrics.scores import class_accuracies, two_samples
 
 
@@ -39,13 +38,6 @@ class CleanRates:
     All intervals follow from the two binomial intervals, which are independent: their ends are combined as independent
     errors of a sum. The precision is v where prior (1 - v) TPR - v (1 - prior) FPR is 0, which is such a sum, and its
     interval holds all v whose sum has 0 in its interval. The same is done for F1.
-
-    Examples
-    --------
-    >>> rates = clean_rates([0.2, 0.9, 0.8, 0.1] * 50, ["no", "yes", "no", "yes"] * 50, 0.9, 0.2, threshold=0.5)
-    >>> tpr, fpr = rates
-    >>> print(rates.accuracy(prior=0.3))
-    0.500 (95% interval 0.389 to 0.611)
     """
 
     tpr: Estimate

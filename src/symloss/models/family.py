@@ -48,14 +48,7 @@ class Scorer(Protocol):
 class PenalizedRisk(NamedTuple):
     """What a model minimizes: a risk, plus alpha / 2 times the sum of the model's squared weights.
 
-    Parameters
-    ----------
-    risk : {"ber", "auc"}
-        The balanced error, or 1 - AUC.
-    loss : Loss
-        The loss that replaces the zero-one loss in the risk.
-    alpha : float
-        The L2 penalty.
+    The risk is ``"ber"``, the balanced error, or ``"auc"``, 1 - AUC, in which the loss replaces the zero-one loss.
     """
 
     risk: str
@@ -89,8 +82,8 @@ class Family:
     threshold_is_zero : bool
         Whether 0 is the best threshold in any case, so that none is chosen on folds.
     is_stable : bool
-        Whether fits to most of the points give nearly the scores of the fit to all. The CV forms average the fits to
-        the folds of other families.
+        Whether fits to most of the points give nearly the scores of the fit to all. Otherwise the CV estimators
+        average the fits to the folds, too.
     """
 
     fit: Callable[..., Scorer]

@@ -28,12 +28,8 @@ KERNEL = 5  # pixels, the width and height of a convolution's patches
 class Layers(NamedTuple):
     """The parameters of networks, which are the first dimension.
 
-    Parameters
-    ----------
-    first, second : Tensor of shape (networks, 25 * channels + 1, outputs)
-        The convolutions: weights in the order row, column, channel of the patch, and the biases as the last row.
-    wide, wide_bias, narrow, narrow_bias, output, output_bias : Tensor of shape (networks, inputs, outputs)
-        The fully connected layers. The inputs of the first are in the order row, column, channel.
+    Convolutions are (networks, 25 * channels + 1, outputs): weights in the order row, column, channel of the patch, and
+    the biases as the last row. Fully connected layers are (networks, inputs, outputs).
     """
 
     first: Tensor

@@ -28,16 +28,9 @@ from symloss.paper.protocol import MATCHED, Settings
 class Classes(NamedTuple):
     """Which points of k batches are positive.
 
-    Parameters
-    ----------
-    sign : Tensor of shape (k, b)
-        The labels, +1 and -1; 0 marks an empty place.
-    weight : Tensor of shape (k, b)
-        The label divided by the size of its class.
-    positive, negative : Tensor of shape (k, p) and (k, q)
-        Which of the first p points are positive, and which of the last q points are negative: 1 if they are, else 0.
-    per_pair : Tensor of shape (k, 1)
-        1 divided by the number of pairs; 0 where a class is missing.
+    ``sign`` (k, b) are the labels, +1 and -1; 0 marks an empty place. ``weight`` (k, b) is the label divided by the
+    size of its class. ``positive`` (k, p) and ``negative`` (k, q) are 1 where one of the first p points is positive, or
+    one of the last q points negative, else 0. ``per_pair`` (k, 1) is 1 by the number of pairs; 0 if a class is missing.
     """
 
     sign: Tensor
@@ -64,15 +57,10 @@ class Classes(NamedTuple):
 class Risk:
     """The risk that training minimizes, and the loss in it.
 
-    Parameters
-    ----------
-    name : {"ber", "auc"}
-        ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced
-        error: with weight decay the scale of a risk matters, and this scale is the paper's. ``"auc"`` is the mean loss
-        over all pairs of a positive and a negative point of the batch.
-    loss : Loss
-    one_by_one : bool
-        Whether ``"auc"`` pairs only the k-th positive with the k-th negative, in batches whose first half is positive.
+    ``"ber"`` is R_pos + R_neg, the sum of the two classes' mean losses, *without* the factor 1/2 of the balanced error:
+    with weight decay the scale of a risk matters, and this scale is the paper's. ``"auc"`` is the mean loss over all
+    pairs of a positive and a negative point of the batch; ``one_by_one``, in batches whose first half is positive, only
+    over the pairs of the k-th positive and the k-th negative.
     """
 
     name: str

@@ -288,8 +288,8 @@ class TableModel:
     def to_sklearn(self) -> Pipeline:
         """Return a fitted scikit-learn ``Pipeline`` of encoder and estimator, which takes a raw data frame.
 
-        It has ``predict``, which returns labels as they were in the table, ``decision_function`` and, as the CV forms
-        do, ``predict_proba`` of the labels given. Its classes are symloss's: where it is loaded, symloss is needed.
+        It has ``predict``, which returns labels as they were in the table, ``decision_function`` and, as CV
+        estimators do, ``predict_proba`` of the labels given. Loading it needs symloss.
         """
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer

@@ -118,6 +118,7 @@ def review(
         column = each[label].astype(object).to_numpy(copy=True)
         column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
         each[label] = column
+        each[label] = each[label].infer_objects()
     rows = Rows(given.rows, positive, weights, False, np.isin(np.arange(len(positive)), place))
     said = Review(len(place), len(changed), *drawn, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")

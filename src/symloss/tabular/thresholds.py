@@ -110,7 +110,8 @@ def rates_in_words(model: TableModel) -> str:
     reviewed = model.review is not None and model.review.wrong_before is not None
     known = "as given" if model.rates_given else f"as the {'checked labels say' if reviewed else 'fit has estimated'}"
     wrong = percent(1 - model.rates.pi), percent(model.rates.pi_prime)
-    return f"{wrong[0]} of the labels {positive} and {wrong[1]} of the labels {negative} are wrong, {known}"
+    shares = f"{wrong[0]} of the labels {positive} and {wrong[1]} of the labels {negative}"
+    return f"{shares} are wrong, in all rows alike, {known}"
 
 
 class Choice(NamedTuple):

@@ -134,13 +134,7 @@ class Sampled:
 
 
 def conditional_risk(loss: LossLike, eta: float, margins: Any) -> Array:
-    """Return C(eta, a) = eta l(a) + (1 - eta) l(-a).
-
-    Examples
-    --------
-    >>> conditional_risk("hinge", 0.75, [1.0])
-    array([0.5])
-    """
+    """Return C(eta, a) = eta l(a) + (1 - eta) l(-a)."""
     check_probability("eta", eta)
     return Sampled(get_loss(loss)).risk(eta, margins)
 

@@ -143,13 +143,7 @@ class Proposition10:
 
 
 def proposition_10() -> Proposition10:
-    """Compute the counterexample of proposition 10: three points, four scoring functions, six ordered pairs.
-
-    Examples
-    --------
-    >>> [row.weight for row in proposition_10().rows]
-    [0.5, 1.0, -0.5, 0.5, -1.0, -0.5]
-    """
+    """Compute the counterexample of proposition 10: three points, four scoring functions, six ordered pairs."""
     eta = (1.0, 0.5, 0.0)
     scorings = ((1.0, 0.0, 0.0), (2.0, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, 0.0))
     rows = []

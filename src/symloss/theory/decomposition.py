@@ -127,14 +127,7 @@ def ber_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float
 
 
 def auc_corollary(loss: LossLike, pos: Any, neg: Any, pi: float, pi_prime: float) -> Decomposition:
-    """Return the terms of corollary 2, theorem 1 for a symmetric loss: the only excess term is K (1 - pi + pi') / 2.
-
-    Examples
-    --------
-    >>> parts = auc_corollary("sigmoid", [2.0, 1.0], [0.5], pi=0.8, pi_prime=0.3)
-    >>> round(parts.total - parts.corrupted, 12), round(parts.excess_terms["constant"], 12)
-    (0.0, 0.25)
-    """
+    """Return the terms of corollary 2, theorem 1 for a symmetric loss: the only excess term is K (1 - pi + pi') / 2."""
     loss = get_loss(loss)
     return _corollary(loss, auc_decomposition(loss, pos, neg, pi, pi_prime), pi, pi_prime)
 

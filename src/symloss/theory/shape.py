@@ -60,13 +60,6 @@ class Report:
         The formula of f* that the loss claims, or None if the claim is wrong.
     disagreements : tuple of str
         Claims of ``loss.properties`` that the checks contradict.
-
-    Examples
-    --------
-    >>> import symloss as sl
-    >>> report = sl.theory.analyze("ramp")
-    >>> report.K, report.M, report.excess_risk_constant
-    (1.0, 1.0, 0.5)
     """
 
     loss: Loss
