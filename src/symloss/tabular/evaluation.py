@@ -115,7 +115,7 @@ def with_quality(model: TableModel) -> TableModel:
     used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
     samples = estimator.oof_scores_[used], rows.positive[used]
     quality[used] = label_quality(*samples, *model.rates, weight=rows.weight[used])
-    estimator.label_quality_ = np.where(rows.checked, 1.0, quality)
+    estimator.label_quality_ = np.where(rows.checked, 1.0, quality.clip(max=1 - 1e-9))  # 1: somebody has checked it
     return replace(model, estimator=estimator)
 
 

@@ -117,6 +117,8 @@ def when_to_stop(model: TableModel) -> str:
         parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
         if block.mean() < _FEW or len(parts) == 4:
             break
+    if not parts:
+        return "All labels are checked."
     first, *others = parts
     what = "positive" if rows.unlabeled else "wrong"
     said = ", ".join([f"{first.capitalize()} are {what}", *others])
