@@ -93,8 +93,10 @@ class Review(NamedTuple):
 
     Attributes
     ----------
-    checked, corrected : int
-        How many labels were checked, and how many of them were wrong.
+    checked : int
+        How many labels were checked.
+    changed : sequence of int
+        Which of them, by their place among the rows of the fit, were wrong and are corrected.
     drawn, drawn_wrong : int
         The same of the rows that were drawn at random from all but the worst.
     wrong_before : tuple of 3 floats, or None
@@ -104,7 +106,7 @@ class Review(NamedTuple):
     """
 
     checked: int
-    corrected: int
+    changed: Sequence[int]
     drawn: int
     drawn_wrong: int
     wrong_before: Sequence[float] | None

@@ -77,8 +77,8 @@ def review(
     >>> labels = sl.tabular.label_table(model, frame)[:20]
     >>> labels["checked_label"] = [y[row - 1] for row in labels["row"]]  # what somebody finds who looks at these rows
     >>> found = review(frame, labels, model)
-    >>> found.table["y"][3], found.model.review.checked, found.model.review.corrected
-    ('no', 20, 1)
+    >>> found.table["y"][3], found.model.review.checked, found.model.review.changed
+    ('no', 20, [3])
     """
     label = model.label
     if model.labels[0] == f"not {as_text(model.labels[1])}":
@@ -120,7 +120,8 @@ def review(
         each[label] = column
         each[label] = each[label].infer_objects()
     rows = Rows(given.rows, positive, weights, False, np.isin(np.arange(len(positive)), place))
-    said = Review(len(place), len(changed), *drawn, wrong_before, *scores)
+    fixed = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
+    said = Review(len(place), sorted(fixed), *drawn, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)
