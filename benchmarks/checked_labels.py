@@ -41,7 +41,7 @@ def reviews(x: np.ndarray, true: np.ndarray, given: np.ndarray, seed: int) -> li
         left = [(positive & ~truth).sum() / positive.sum(), (~positive & truth).sum() / (~positive).sum()]
         ends = [(1 - noise.pi_high, 1 - noise.pi_low), (noise.pi_prime_low, noise.pi_prime_high)]
         found.append({
-            "checked": size, "wrong": wrong, "corrected": said.corrected,
+            "checked": size, "wrong": wrong, "corrected": len(said.changed),
             "holds": said.wrong_before[1] <= wrong <= said.wrong_before[2],
             "width": said.wrong_before[2] - said.wrong_before[1],
             "error": abs(said.wrong_before[0] - wrong),

@@ -20,9 +20,9 @@ def main() -> None:
     parser.add_argument(
         "--resume", type=Path, default=Path("checkpoint"), help="folder that is read, if it is there, and written"
     )
-    parser.add_argument("--cells", type=int, default=400_000, help="tokens in a batch; less takes less memory")
+    parser.add_argument("--tokens", type=int, default=400_000, help="in a batch; fewer take less memory")
     parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 1), help="that draw tables")
-    parser.add_argument("--small", action="store_true", help="a network that a CPU can train; with --cells 20000")
+    parser.add_argument("--small", action="store_true", help="a network that a CPU can train; with --tokens 20000")
     options = parser.parse_args()
 
     from pretraining import training  # here, as the processes that draw tables import this file, and need no PyTorch
@@ -31,8 +31,9 @@ def main() -> None:
     folder = options.resume
     folder.mkdir(parents=True, exist_ok=True)
     step = training.last_step(folder) or 0
-    source = training.batches(training.drawn_batches(0, step, options.cells, options.processes))
+    source = training.batches(training.drawn_batches(0, step, options.tokens, options.processes))
     trainer = training.start(folder, options.small)
+    (folder / "decayed.npz").unlink(missing_ok=True)  # of an earlier run, with fewer steps
     training.train(trainer, source, options.seconds, folder)
     trainer.save(folder)
     if options.decay:

@@ -69,7 +69,7 @@ class InContextClassifier(BinaryClassifier):
     random_state : int or numpy RandomState, default=None
         The seed of orders and parts.
     weights : str, default=None
-        A file of other weights than those that come with the library.
+        A file that ``python -m pretraining.export`` has written; ``weights.npz`` beside this file by default.
 
     Attributes
     ----------

@@ -230,7 +230,7 @@ def test_weights_that_are_damaged_or_missing_are_refused(weights, tmp_path):
 
 def test_the_commands_train_resume_decay_and_export(tmp_path, monkeypatch, capsys):
     folder, out = tmp_path / "checkpoint", tmp_path / "weights.npz"
-    command = f"pretraining --small --cells 1000 --processes 1 --resume {folder} --seconds 1".split()
+    command = f"pretraining --small --tokens 1000 --processes 1 --resume {folder} --seconds 1".split()
     monkeypatch.setattr(sys, "argv", command)
     __main__.main()
     (folder / "curve.csv").write_text("9,1,2,3,4,5,6\n9,99999,2,3,4,5,6\n9,")  # the others are of steps that were lost

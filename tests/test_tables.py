@@ -918,9 +918,11 @@ def test_a_review_tells_how_many_labels_are_wrong():
         looked = labels.assign(checked_label=[*true, *[" "] * 220])
         found = sl.tabular.review(frame, looked, model)
         said, noise, fixed = found.model.review, found.model.noise, found.table["y"] != frame["y"]
-        assert (said.checked, said.corrected) == (80, fixed.sum())
+        assert (said.checked, len(said.changed)) == (80, fixed.sum())
         assert 8 <= said.random <= 20
         left, positive = wrong & ~fixed, found.table["y"] == "yes"
+        before = evaluate(found.model).labeled  # clean scores are told from these: the model chose what it corrected
+        assert (before == (frame["y"] == "yes")).all()
         assert fixed.sum() == wrong[looked["row"][:80] - 1].sum()
         covered.append([
             said.wrong_before[1] <= wrong.mean() <= said.wrong_before[2],
@@ -956,13 +958,13 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     listed = pd.read_csv(new / "labels.csv", dtype=str, keep_default_na=False)
     assert (listed["why"] == "checked").tolist() == [False] * 220 + [True] * 80
     assert (listed["checked_label"] == listed["given_label"])[220:].all()
-    assert sl.tabular.load(new).review.corrected == fixed
+    assert len(sl.tabular.load(new).review.changed) == fixed
     assert "as the checked labels say" in done("predict", new, table_file, "--out", tmp_path / "p.csv").stderr
     done("page", new, "--wrong-positive", "0.01", "--wrong-negative", "0.02")
     listed.loc[:39, "checked_label"] = true[listed["row"][:40].astype(int) - 1]
     listed[:40].to_csv(tmp_path / "more.csv", index=False)  # those of the first review are not forgotten
     again = done("review", new / "corrected.csv", tmp_path / "more.csv", "--model", new, "--out", tmp_path / "newer")
-    assert "You checked 40 labels: " in again.stdout
+    assert "You checked 120 labels: " in again.stdout
     assert (pd.read_csv(tmp_path / "newer" / "labels.csv")["why"] == "checked").sum() == 120
     labels.assign(checked_label=labels["given_label"]).to_csv(tmp_path / "checked.csv", index=False)
     done(*command, tmp_path / "all")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, stdtrit
 
 from symloss.checking import check_fraction, check_probability, is_larger
 from symloss.corruption import check_contamination
@@ -195,9 +196,9 @@ def auc_interval(
     intervals = [hanley_mcneil(value, *sizes, level)]
     if 0 < value < 1 and sum(variances) > 0 and min(sizes) > 1:
         freedom = sum(variances) ** 2 / sum(v**2 / (size - 1) for v, size in zip(variances, sizes, strict=True))
-        width = student(level, freedom) * math.sqrt(sum(variances)) / (value * (1 - value))
+        width = stdtrit(freedom, (1 + level) / 2) * math.sqrt(sum(variances)) / (value * (1 - value))
         logit = math.log(value / (1 - value))
-        intervals.append((expit(logit - width), expit(logit + width)))
+        intervals.append((float(expit(logit - width)), float(expit(logit + width))))
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
@@ -323,18 +324,6 @@ def _extreme_auc(known: float, slope: float, offset: float, spread: float, least
 
     values = [clean(p) for p in (least, *stationary, most)]
     return float(max(values) if spread > 0 else min(values))
-
-
-def student(level: float, freedom: float) -> float:
-    """Return the quantile of Student's distribution that bounds the middle share ``level`` of it."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + level) / 2, freedom))
-
-
-def expit(logit: float) -> float:
-    """Return 1 / (1 + exp(-logit))."""
-    return 1 / (1 + math.exp(-logit)) if logit > -700 else 0.0
 
 
 def hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float, float]:

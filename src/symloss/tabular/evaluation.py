@@ -39,6 +39,9 @@ class Evaluation:
         On clean labels, if errors are alike all over a class.
     warnings : tuple of str
         What is odd about these estimates.
+    labeled, labeled_rates
+        The labels before any review, and their rates: what a review corrects was chosen by the scores, so the formulas
+        for clean labels do not hold after it.
     review : Review or None
         What came out of the labels that somebody has checked.
     """
@@ -55,6 +58,8 @@ class Evaluation:
     clean_auc: Estimate
     clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]
+    labeled: NDArray[np.bool_]
+    labeled_rates: Contamination
     review: Review | None = None
 
     @property
@@ -104,17 +109,39 @@ def with_rates(model: TableModel, pi: float, pi_prime: float) -> TableModel:
     rows, estimator = rows_of(model), copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
     used, clean = ~np.isnan(estimator.label_quality_), model.score_name == "AUC"
     estimate = estimate_clean_auc if clean else estimate_clean_balanced_accuracy
-    samples = estimator.oof_scores_[used], rows.positive[used]
-    estimator.clean_score_ = estimate(*samples, pi, pi_prime, weight=rows.weight[used])
+    labeled, _, rates = before_review(replace(model, estimator=estimator))
+    samples = estimator.oof_scores_[used], labeled[used]
+    estimator.clean_score_ = estimate(*samples, *rates, weight=rows.weight[used])
     return with_quality(replace(model, estimator=estimator))
+
+
+def before_review(model: TableModel) -> tuple[NDArray[np.bool_], Noise, Contamination]:
+    """Return the labels before any review, their noise and rates: what a review has corrected, and what is left."""
+    positive = rows_of(model).positive
+    if model.review is None:
+        return positive, model.noise, model.rates
+    labeled = positive.copy()
+    labeled[list(model.review.changed)] ^= True
+
+    def wrong(of: bool, left: Array) -> Array:
+        known = ((labeled == of) & (labeled != positive)).sum()
+        found: Array = (known + left * (positive == of).sum()) / max(1, (labeled == of).sum())
+        return found
+
+    noise, rates = model.noise, model.rates
+    of_positive = wrong(True, 1 - np.array([rates.pi, noise.pi, noise.pi_low, noise.pi_high]))
+    of_negative = wrong(False, np.array([rates.pi_prime, noise.pi_prime, noise.pi_prime_low, noise.pi_prime_high]))
+    shrink = min(1.0, 0.98 / max(of_positive[0] + of_negative[0], 1e-9))  # some of the labels say something
+    then = Noise(*(1 - of_positive[1:]).tolist(), *of_negative[1:].tolist())
+    return labeled, then, Contamination(float(1 - shrink * of_positive[0]), float(shrink * of_negative[0]))
 
 
 def with_quality(model: TableModel) -> TableModel:
     """Return a model whose probabilities of wrong labels are by its rates; labels that were checked are right."""
     rows, estimator = rows_of(model), copy.copy(model.estimator)
     used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
-    samples = estimator.oof_scores_[used], rows.positive[used]
-    quality[used] = label_quality(*samples, *model.rates, weight=rows.weight[used])
+    labeled, _, rates = before_review(model)
+    quality[used] = label_quality(estimator.oof_scores_[used], labeled[used], *rates, weight=rows.weight[used])
     estimator.label_quality_ = np.where(rows.checked, 1.0, quality.clip(max=1 - 1e-9))  # 1: somebody has checked it
     return replace(model, estimator=estimator)
 
@@ -124,17 +151,20 @@ def evaluate(model: TableModel) -> Evaluation:
     rows, estimator, rates = rows_of(model), model.estimator, model.rates
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
     scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
-    samples = two_samples(scores, positive, weight, repetitions=True)
+    every, noise_then, then = before_review(model)
+    labeled = every[used]
+    samples = two_samples(scores, labeled, weight, repetitions=True)
     given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if model.rates_given:
-            clean = clean_auc_of(*samples, *rates), clean_balanced_accuracy_of(*samples, *rates)
+            clean = clean_auc_of(*samples, *then), clean_balanced_accuracy_of(*samples, *then)
         else:
-            clean = _clean(given[0], model.noise, rates), _clean(given[1], model.noise, rates)
+            clean = _clean(given[0], noise_then, then), _clean(given[1], noise_then, then)
     odd = tuple(dict.fromkeys(str(each.message) for each in caught))
     noise = model.noise, rates, model.rates_given
-    return Evaluation(scores, positive, weight, rows.unlabeled, *noise, *given, *clean, odd, model.review)
+    kept = rows.unlabeled, *noise, *given, *clean, odd, labeled, then, model.review
+    return Evaluation(scores, positive, weight, *kept)
 
 
 def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:

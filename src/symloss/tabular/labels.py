@@ -136,7 +136,7 @@ def review_in_words(review: Review, score: str) -> list[str]:
             f"beside the most suspicious ones, {review.random_wrong} were."
         )
     return [
-        f"You checked {review.checked} labels: {review.corrected} were wrong, and are corrected.",
+        f"You checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
         share,
         f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review, and "
         f"is {review.score_after:.3f} now.",

@@ -93,10 +93,12 @@ class Review(NamedTuple):
 
     Attributes
     ----------
-    checked, corrected : int
-        How many labels were checked, and how many of them were wrong.
+    checked : int
+        How many labels were checked, in reviews before this one, too.
+    changed : sequence of int
+        Which of them, by their place among the rows of the fit, were wrong and are corrected.
     random, random_wrong : int
-        The same of the random rows among all but the most suspicious ones.
+        How many rows of this review are random among all but the most suspicious ones, and how many of them were wrong.
     wrong_before : tuple of 3 floats, or None
         The share of wrong labels before the review, and the ends of its 90% interval; None if too few rows are random.
     score_before, score_after : float
@@ -104,7 +106,7 @@ class Review(NamedTuple):
     """
 
     checked: int
-    corrected: int
+    changed: Sequence[int]
     random: int
     random_wrong: int
     wrong_before: Sequence[float] | None

@@ -65,8 +65,8 @@ def fit_page(
         for line in table.to_dict(orient="records")
     ]
     curves = {}
-    for name, rates in (("given", (1.0, 0.0)), ("clean", found.rates)):
-        fpr, tpr, _ = clean_roc(found.scores, found.positive, *rates, weight=found.weight)
+    for name, rates in (("given", (1.0, 0.0)), ("clean", found.labeled_rates)):
+        fpr, tpr, _ = clean_roc(found.scores, found.labeled, *rates, weight=found.weight)
         curves[name] = _line(fpr, tpr)
     values = {
         "found": found,

@@ -79,8 +79,8 @@ def review(
     >>> labels = sl.tabular.label_table(model, frame)[:20]
     >>> labels["checked_label"] = [y[row - 1] for row in labels["row"]]  # what somebody finds who looks at these rows
     >>> found = review(frame, labels, model)
-    >>> found.table["y"][3], found.model.review.checked, found.model.review.corrected
-    ('no', 20, 1)
+    >>> found.table["y"][3], found.model.review.checked, found.model.review.changed
+    ('no', 20, [3])
     """
     label = model.label
     if model.labels[0] == f"not {as_text(model.labels[1])}":
@@ -104,7 +104,9 @@ def review(
     place, truth, random = _looked_at(checked, model, given.rows, given.positive)
     positive, known = given.positive.copy(), (wrong == 0) & (model.review is not None)  # in reviews before this one
     positive[place], known[place] = truth, True
-    wrong_before, noise = _shares(random, known, given.positive, positive, wrong)
+    labeled = given.positive.copy()  # before any review
+    labeled[list(model.review.changed if model.review else ())] ^= True
+    wrong_before, noise = _shares(random, known, labeled, positive, wrong)
 
     used = frame.iloc[given.rows]
     weights = weights_of(used, model.weight)
@@ -121,9 +123,9 @@ def review(
     column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
     frame[label] = column
     frame[label] = table[label] = frame[label].infer_objects()
-    rows = Rows(given.rows, positive, weights, False, known)
-    random_wrong = int((given.positive != positive)[random].sum())
-    said = Review(len(place), len(changed), len(random), random_wrong, wrong_before, *scores)
+    rows, fixed = Rows(given.rows, positive, weights, False, known), labeled != positive
+    counts = len(random), int(fixed[random].sum())
+    said = Review(int(known.sum()), np.flatnonzero(fixed).tolist(), *counts, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)

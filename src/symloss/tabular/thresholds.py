@@ -153,7 +153,7 @@ def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | N
     for purpose, option, threshold in asked:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-            clean = clean_rates(found.scores, found.positive, *found.rates, threshold, weight=found.weight)
+            clean = clean_rates(found.scores, found.labeled, *found.labeled_rates, threshold, weight=found.weight)
         some = 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0
         precision = clean.precision(found.prior) if some else None
         made.append(Choice(purpose, option, threshold, int((found.scores > threshold).sum()), clean, precision))
