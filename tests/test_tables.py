@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -172,10 +173,12 @@ def test_weights_are_repetitions_and_rows_of_weight_0_count_as_no_rows():
     np.testing.assert_allclose(found.predict(frame).scores, expected.predict(frame).scores, rtol=1e-6)
     twice = fit(frame.assign(w=2.0), weight="w").encoding
     assert twice == fit(pd.concat([frame] * 2), drop="w").encoding
-    with pytest.raises(ValueError, match="the label: 0 rows of weight above 0 are labeled 'no'; two are needed"):
+    with pytest.raises(ValueError, match="the label: 'no' has 0 rows of weight above 0; two are needed"):
         fit(frame.assign(w=1.0 * (frame["y"] == "yes")), weight="w")
     with pytest.raises(ValueError, match="column 'w', the weight, is missing, negative or infinite in index 3"):
         fit(frame.assign(w=np.where(np.arange(60) == 3, -1.0, 1.0)), weight="w")
+    with pytest.raises(ValueError, match="column 'y', the label: '1' has 1 row; two are needed"):
+        fit(pd.DataFrame({"x": range(9), "y": [1] + [0] * 8}))
 
 
 def test_rows_of_a_group_are_in_one_fold():
@@ -187,11 +190,6 @@ def test_rows_of_a_group_are_in_one_fold():
     grouped = fit(twice, group="who", candidates=neighbor)
     assert grouped.corrupted_score < 0.7
     assert grouped.columns == ["x"]
-
-
-def test_one_row_of_a_label_is_too_few():
-    with pytest.raises(ValueError, match="column 'y', the label: 1 rows are labeled '1'; two are needed"):
-        fit(pd.DataFrame({"x": range(9), "y": [1] + [0] * 8}))
 
 
 def test_progress_reaches_the_caller_and_is_not_kept():
@@ -232,6 +230,10 @@ def test_an_ordinary_table_has_no_warnings():
     frame, positive = plain()
     assert warnings_of(frame, positive) == []
     assert warnings_of(frame, np.arange(300) < 12) == []
+    frame, positive = plain(60)  # a few rows, and categories, may tell the label by chance
+    assert warnings_of(frame.assign(town=[f"t{k // 2}" for k in range(60)]), positive) == []
+    few = np.arange(60) < 3
+    assert not any("alone tells" in warning for warning in warnings_of(frame.assign(x=np.arange(60.0)), few))
 
 
 @pytest.mark.parametrize("kind", ["number", "reversed", "missing", "category", "amount", "date", "words", "closed by"])
@@ -253,13 +255,6 @@ def test_a_column_that_copies_the_label(kind):
         (found,) = warnings_of(frame.assign(**{kind: copy}), positive)
     assert found.startswith(f"column '{kind}' alone tells the label (AUC ")
     assert "(--drop " in found
-
-
-def test_categories_and_few_rows_that_tell_the_label_by_chance_are_no_copies():
-    frame, positive = plain(60)
-    assert warnings_of(frame.assign(town=[f"t{k // 2}" for k in range(60)]), positive) == []
-    few = np.arange(60) < 3
-    assert not any("alone tells" in warning for warning in warnings_of(frame.assign(x=np.arange(60.0)), few))
 
 
 def test_whole_numbers_that_only_number_rows():
@@ -437,9 +432,7 @@ def test_costs_on_clean_labels_are_nearly_the_smallest(costs):
     assert ((found.scores > threshold) == (found.probabilities > costs[0] / sum(costs))).all()
 
 
-def test_only_one_threshold_is_asked_for():
-    with pytest.raises(ValueError, match="got threshold and costs"):
-        Wanted(threshold=0.5, cost_false_positive=2.0).check()
+def test_costs_are_positive_numbers():
     for cost in (0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="cost_false_positive must be a number above 0"):
             Wanted(cost_false_positive=cost).check()
@@ -537,9 +530,7 @@ def test_the_interval_on_clean_labels_allows_for_that_of_the_rates(model):
 
 def test_where_little_can_be_told_the_interval_is_wide_and_said_to_be():
     rng = np.random.default_rng(0)
-    found = noise_summary(
-        fit(pd.DataFrame({"x": rng.normal(size=300), "y": np.where(rng.random(300) < 0.3, "yes", "no")}))
-    )
+    found = noise_summary(fit(pd.DataFrame({"x": rng.normal(size=300), "y": rng.random(300) < 0.3})))
     assert found["wrong_share"]["high"] - found["wrong_share"]["low"] > 0.25
     assert found["words"][-1] == "They are wide: check some labels to know more."
 
@@ -723,7 +714,10 @@ def test_a_saved_model_predicts_the_same(data, model, tmp_path):
     assert (again.notes, again.profile, again.encoding) == (model.notes, model.profile, model.encoding)
     assert (repr(again), again.noise, again.rates) == (repr(model), model.noise, model.rates)
     assert again.score(frame) == model.score(frame)
-    again.save(tmp_path / "model")  # it is replaced
+    other = fit(frame[:200], drop="who", candidates=[("bayes", GaussianNB())])  # that is not symloss's own
+    other.save(tmp_path / "model")  # it is replaced
+    again = sl.tabular.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(frame).scores, other.predict(frame).scores)
     (tmp_path / "model" / "thesis.tex").write_text("x")
     with pytest.raises(ValueError, match=r"holds more than a model \(thesis.tex\), and is not overwritten"):
         model.save(tmp_path / "model")
@@ -750,15 +744,7 @@ def test_a_damaged_model_is_refused_in_one_line(model, tmp_path):
         sl.tabular.load(tmp_path)
 
 
-def test_candidates_of_others_are_saved(tmp_path):
-    frame, _ = table(200)
-    model = fit(frame, drop="who", candidates=[("bayes", GaussianNB())])
-    model.save(tmp_path / "model")
-    again = sl.tabular.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(frame).scores, model.predict(frame).scores)
-
-
-def test_the_pipeline_predicts_what_the_model_does_and_can_be_fitted_again(data, model):
+def test_the_pipeline_and_the_module_predict_what_the_model_does(data, model):
     frame = data[0]
     pipeline = model.to_sklearn()
     np.testing.assert_allclose(pipeline.decision_function(frame), model.predict(frame).scores)
@@ -766,12 +752,6 @@ def test_the_pipeline_predicts_what_the_model_does_and_can_be_fitted_again(data,
     assert pipeline.predict(pl.from_pandas(frame)).tolist() == model.predict(frame).labels
     again = clone(pipeline).fit(frame[["plan", "x"]], frame["y"])
     assert (again.predict(frame) == pipeline.predict(frame)).mean() > 0.98
-
-
-def test_the_module_scores_encoded_rows(data, model):
-    import torch
-
-    frame = data[0]
     encoded = torch.from_numpy(model.encoding.transform(frame).values)
     np.testing.assert_allclose(model.to_module()(encoded).detach(), model.predict(frame).scores, rtol=1e-4, atol=1e-5)
 
@@ -932,11 +912,10 @@ def test_a_review_tells_how_many_labels_are_wrong():
         model = fit(frame, drop="who")
         labels = label_table(model, frame)
         wrong = rng.random(300) < share * np.where(frame["x"] > 1, 1.5, 0.5)
-        looked = labels[:80].copy()
-        looked["checked_label"] = [
-            other[given] if wrong[row - 1] else given
-            for row, given in zip(looked["row"], looked["given_label"], strict=True)
-        ]
+        looked = labels[:80]
+        true = [other[y] if wrong[row - 1] else y for row, y in zip(looked["row"], looked["given_label"], strict=True)]
+        labels.loc[0, "wrong_probability"] = np.nan  # as that of a row without weight
+        looked = labels.assign(checked_label=[*true, *[" "] * 220])
         found = sl.tabular.review(frame, looked, model)
         said, noise, fixed = found.model.review, found.model.noise, found.table["y"] != frame["y"]
         assert (said.checked, len(said.changed)) == (80, fixed.sum())
@@ -944,7 +923,7 @@ def test_a_review_tells_how_many_labels_are_wrong():
         left, positive = wrong & ~fixed, found.table["y"] == "yes"
         before = evaluate(found.model).labeled  # clean scores are told from these: the model chose what it corrected
         assert (before == (frame["y"] == "yes")).all()
-        assert fixed.sum() == wrong[looked["row"] - 1].sum()
+        assert fixed.sum() == wrong[looked["row"][:80] - 1].sum()
         covered.append([
             said.wrong_before[1] <= wrong.mean() <= said.wrong_before[2],
             noise.pi_low <= 1 - left[positive].mean() <= noise.pi_high,
@@ -963,12 +942,13 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     labels = pd.read_csv(folder / "model" / "labels.csv", dtype=str, keep_default_na=False)
     true = np.where(wrong, np.where(frame["y"] == "yes", "no", "yes"), frame["y"])
     labels.loc[:79, "checked_label"] = true[labels["row"][:80].astype(int) - 1]
-    labels.to_csv(tmp_path / "checked.csv", sep=";", index=False)  # as a spreadsheet may save it
+    comma = labels.assign(wrong_probability=labels["wrong_probability"].str.replace(".", ","))
+    comma.to_csv(tmp_path / "checked.csv", sep=";", index=False)  # as a spreadsheet may save it
     table_file, new = folder / "data.csv", tmp_path / "new"
     command = ["review", table_file, tmp_path / "checked.csv", "--model", folder / "model", "--out"]
     result = done(*command, new)
     fixed = int((labels["given_label"] != labels["checked_label"])[:80].sum())
-    assert f"You checked 80 labels: {fixed} were wrong, and are corrected." in result.stdout
+    assert f"You have checked 80 labels: {fixed} were wrong, and are corrected." in result.stdout
     assert sorted(path.name for path in new.iterdir()) == ["corrected.csv", *FILES]
     before, after = (pd.read_csv(path, dtype=str) for path in (table_file, new / "corrected.csv"))
     assert (before != after).sum().to_dict() == {name: fixed * (name == "y") for name in before}
@@ -982,13 +962,18 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     assert "as the checked labels say" in done("predict", new, table_file, "--out", tmp_path / "p.csv").stderr
     done("page", new, "--wrong-positive", "0.01", "--wrong-negative", "0.02")
     listed.loc[:39, "checked_label"] = true[listed["row"][:40].astype(int) - 1]
-    listed.to_csv(tmp_path / "more.csv", index=False)
+    listed[:40].to_csv(tmp_path / "more.csv", index=False)  # those of the first review are not forgotten
     again = done("review", new / "corrected.csv", tmp_path / "more.csv", "--model", new, "--out", tmp_path / "newer")
-    assert "You checked 120 labels: " in again.stdout
+    assert "You have checked 120 labels: " in again.stdout
+    assert (pd.read_csv(tmp_path / "newer" / "labels.csv")["why"] == "checked").sum() == 120
+    labels.assign(checked_label=labels["given_label"]).to_csv(tmp_path / "checked.csv", index=False)
+    done(*command, tmp_path / "all")
+    assert "All labels are checked." in text_of((tmp_path / "all" / "report.html").read_text(encoding="utf-8"))
     for wanted, change in (
         ("has another label in the table", {"given_label": "yes"}),
         ("must hold the labels 'no' and 'yes', got 'maybe'", {"checked_label": "maybe"}),
         ("no row has a checked_label", {"checked_label": ""}),
+        ("row 7 is twice in the list", {"row": 7}),
     ):
         labels.assign(**change).to_csv(tmp_path / "checked.csv", index=False)
         assert wanted in error_of(*command, tmp_path / "other")
@@ -998,6 +983,10 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     frame.head(200).to_csv(tmp_path / "data.csv", index=False)
     command[1] = tmp_path / "data.csv"
     assert "the table must be that of the fit, with 300 labels, got 200" in error_of(*command, tmp_path / "other")
+    (new / "noise.json").unlink()
+    command[1:5] = table_file, tmp_path / "more.csv", "--model", new
+    assert "noise.json'" in error_of(*command, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(
@@ -1043,7 +1032,7 @@ def test_bad_input_to_predict(folder, data, tmp_path):
     assert "no column 'whom' (to keep); did you mean 'who'?" in error_of("predict", model, rows, "--id", "whom")
     assert "no model in " in error_of("predict", tmp_path, rows)
     for arguments, message in (
-        (["--share", "0.1", "--top-k", "3"], "give one of --threshold, --share, --top-k and costs"),
+        (["--share", "0.1", "--cost-false-positive", "3"], "--top-k and costs, got --share and costs"),
         (["--share", "1.5"], "--share"),
         (["--cost-false-positive", "0"], "--cost-false-positive must be a number above 0"),
         (["--threshold", "nan"], "--threshold must be a number, got nan"),
@@ -1092,9 +1081,22 @@ def test_answers_of_several_people_become_labels(tmp_path):
     assert ((table["said"] == "yes") == table["x"]).mean() > 0.9
     assert "by 4 annotators" in result.stdout
     assert "--label said --weight weight --id item,probability --wrong-positive 0." in result.stdout
-    assert "no column 'items' (of the answers); did you mean 'item'?" in error_of(
-        "annotators", *long, "--item", "items", "--out", tmp_path / "c.csv"
-    )
+    votes.assign(label="no", item=[None, *votes["item"][1:]]).to_csv(tmp_path / "odd.csv", index=False)
+    result = done("annotators", tmp_path / "odd.csv", *common, tmp_path / "c.csv", "--label", "said")
+    assert "1 rows of the answers are left out: they have no item" in result.stdout
+    assert "299 of the 300 rows of" in result.stdout
+    table[["item", "weight"]].to_csv(tmp_path / "weights.csv", index=False)
+    (tmp_path / "others.csv").write_text("item\n-7\n")
+    common = [*long, "--item", "item", "--out", tmp_path / "d.csv"]
+    for message, arguments in (
+        ("no column 'items' (of the answers); did you mean 'item'?", [*common, "--item", "items"]),
+        ("long.csv is the data; it is not overwritten", [*common, "--out", tmp_path / "long.csv"]),
+        ("b.csv is the data", [*common, "--data", tmp_path / "b.csv", "--out", tmp_path / "b.csv"]),
+        ("has a column 'weight'", [*common, "--data", tmp_path / "weights.csv"]),
+        ("has an answer", [*common, "--data", tmp_path / "others.csv"]),
+        ("name the column of labels with --label", [tmp_path / "odd.csv", *common[-4:]]),
+    ):
+        assert message in error_of("annotators", *arguments)
 
 
 @pytest.mark.usefixtures("quick")
@@ -1105,11 +1107,14 @@ def test_an_audit_of_several_classes(tmp_path):
     angle = 2 * np.pi * true / 3
     frame = pd.DataFrame({"x": 4 * np.cos(angle) + rng.normal(size=300), "z": 4 * np.sin(angle) + rng.normal(size=300)})
     frame["kind"] = np.array(["cat", "dog", "owl"])[np.where(wrong, (true + 1) % 3, true)]
-    frame.to_csv(tmp_path / "data.csv", index=False)
+    pd.concat([frame, frame[:1].assign(kind="emu")]).to_csv(tmp_path / "data.csv", index=False)
     command = ["audit", tmp_path / "data.csv", "--label", "kind", "--out", tmp_path / "a"]
     assert "or see symloss audit --each-class" in error_of(*command)
-    result = done(*command, "--each-class")
-    done(*command, "--each-class")  # as it was written, it is replaced
+    command.append("--each-class")
+    result = done(*command)
+    assert "left out, as they have one row each: 'emu'" in result.stdout
+    assert json.loads(done(*command, "--json").stdout).keys() == {"cat", "dog", "owl"}  # it is replaced
+    assert "--wrong-positive is for two labels" in error_of(*command, "--wrong-positive", 0.1, "--wrong-negative", 0.1)
     assert all(name in result.stdout for name in ("cat", "dog", "owl"))
     table = pd.read_csv(tmp_path / "a" / "labels.csv", keep_default_na=False)
     assert sorted(table["row"]) == list(range(1, 301))

@@ -19,6 +19,7 @@ from symloss.extras import require
 
 if TYPE_CHECKING:
     from symloss.tabular.documents import Documents
+    from symloss.tabular.reading import Read
 
 _SHOWN = 10  # labels that an audit prints
 
@@ -127,7 +128,7 @@ def audit(
     from symloss.tabular.labels import label_table
 
     if each_class:
-        _audit_classes(data, label, out, options)
+        _audit_classes(data, label, out, as_json, options)
         return
     made = _made(data, label, out, as_json, options, audit=True)
     found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
@@ -159,9 +160,9 @@ def review(
 ) -> None:
     """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
 
-    CHECKED is labels.csv with the true labels of some rows in the column checked_label, from the top down: 50 to 100
-    are enough to begin with. The new folder has what symloss fit writes, and corrected.csv, the table with corrected
-    labels.
+    First `symloss fit data.csv --label churn --out model`. Then write the true labels into the column checked_label of
+    model/labels.csv, from the top down: 50 to 100 are enough to begin with. Then review them, as below. The new folder
+    has what symloss fit writes, and corrected.csv, the table with corrected labels.
 
     Example: `symloss review data.csv model/labels.csv --model model --out reviewed`
     """
@@ -178,11 +179,12 @@ def review(
     for path in (data, checked, model / MODEL):
         check_data_apart(path, out)
     check_folder(out, [MODEL, *DOCUMENTS], "a model", options["overwrite"])
-    read, old = ReadOptions(**of.taken(options, of.Reading)), load(model)
+    _check_packages()
+    read, old, ids = ReadOptions(**of.taken(options, of.Reading)), load(model), Documents.ids(model)
     with fit_progress() as progress:
         found = review_table(data, checked, old, n_jobs=_jobs(options), progress=progress, options=read)
     found.model.save(out)
-    made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), Documents.ids(model)))
+    made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), ids))
     for trouble in made.write(out):
         warn(trouble)
     with whole_table(out / CORRECTED) as write:
@@ -210,7 +212,7 @@ def page(model: of.Model, **options: Any) -> None:
     pi, pi_prime = of.rates(options).values()
     wanted = Wanted(**options)
     wanted.check()
-    require("all", "symloss page needs pandas, Jinja2 and safetensors", "pandas", "jinja2", "safetensors")
+    _check_packages()
     made = Documents.read(model)
     if pi is not None and pi_prime is not None:
         made = made._replace(model=with_rates(made.model, pi, pi_prime))
@@ -242,11 +244,12 @@ def annotators(
 
     The answers stand in one line each, with --annotator, or in one column for each annotator. Nobody has to have
     answered everything, and rules may say one label or nothing. Each annotator is believed as often as it is right,
-    which is found out from how they agree (Dawid and Skene, 1979).
+    which is found out from how they agree (Dawid and Skene, 1979). --sep, --encoding and so on are of the answers.
 
     Example: `symloss annotators answers.csv --item question --annotator worker --label answer --out labels.csv`
     """
     from symloss.corruption import from_annotators
+    from symloss.files import check_not_read
     from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.evaluation import percent
     from symloss.tabular.given_labels import read_labels
@@ -256,10 +259,16 @@ def annotators(
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     import pandas as pd
 
-    frame = read_written(answers, ReadOptions(**options))
-    check_columns([item, *([annotator, label] if annotator else [])], frame, "of the answers")
+    check_not_read(out, [answers, *([data] if data else [])], "the data")
+    frame, names = read_written(answers, ReadOptions(**options)), [item, *([annotator, label] if annotator else [])]
+    check_columns(names, frame, "of the answers")
+    if missing := int(frame[names[:2]].isna().any(axis=1).sum()):
+        print(f"{missing} rows of the answers are left out: they have no {' or no '.join(names[:2])}")
+        frame = frame.dropna(subset=names[:2])
     if annotator is None:
         annotator = "annotator"
+        if label in frame:
+            raise ValueError(f"an annotator has the name {label!r}, too: name the column of labels with --label")
         frame = frame.melt(id_vars=[item], var_name=annotator, value_name=label)
     given = read_labels(frame[label].mask(frame[label] == abstain), positive)
     used = frame.iloc[given.rows]
@@ -270,7 +279,12 @@ def annotators(
     if data is not None:
         beside = read_written(data, ReadOptions())
         check_columns([item], beside, "of the table")
-        table = beside.merge(table, on=item)
+        if twice := [name for name in table if name != item and name in beside]:
+            raise ValueError(f"{data} has a column {twice[0]!r}, which is to be written: rename it")
+        table, rows = beside.merge(table, on=item), len(beside)
+        if table.empty:
+            raise ValueError(f"no row of {data} has an answer: {item} has no value that it has in {answers}")
+        print(f"{len(table)} of the {rows} rows of {data} have an answer, and are written")
     with whole_table(out) as write:
         write(table)
     wrong = plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
@@ -283,25 +297,24 @@ def annotators(
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 
 
-def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
+def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: dict[str, Any]) -> None:
     from symloss.tabular.classes import audit_classes
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import check_data_apart, check_folder, write_labels
+    from symloss.tabular.documents import write_labels
     from symloss.tabular.evaluation import percent
     from symloss.tabular.model import LABELS, NOISE
-    from symloss.tabular.reading import labeled_table
 
-    ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
-    check_data_apart(data, out)
-    check_folder(out, [LABELS, NOISE], "an audit of labels", options.pop("overwrite"))
-    of.taken(options, of.WrongShares), options.pop("positive"), options.pop("unlabeled")
-    read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
+    for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative", "pi", "pi_prime"):
+        if options[name] is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for two labels: it cannot be used with --each-class")
+    read, ids = _opened(data, label, out, [LABELS, NOISE], "an audit of labels", options)
     with fit_progress() as progress:
-        table, found = audit_classes(
-            read, label, ids, print, drop=[*ids, *dropped], random_state=options.pop("seed"), n_jobs=_jobs(options),
-            progress=progress, **options,
-        )  # fmt: skip
-    write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
+        tell = (lambda _: None) if as_json else print
+        table, found = audit_classes(read, label, ids, tell, progress=progress, **options)
+    noises = {name: asdict(noise) for name, (_, noise) in found.items()}
+    write_labels(out, table, noises)
+    if as_json:
+        print(json.dumps(noises, indent=2))
+        return
     shares = plain_table("label", "rows", "seem wrong", "90% interval")
     for name, (rows, noise) in found.items():
         ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
@@ -318,24 +331,12 @@ def _made(
     What is found in the table is printed at once, unless it is to be quiet.
     """
     from symloss.tabular import fit
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import Documents, check_data_apart, check_folder
+    from symloss.tabular.documents import Documents
     from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
     from symloss.tabular.page import About
-    from symloss.tabular.reading import check_columns, labeled_table
 
-    jobs, overwrite, seed, *names = (
-        _jobs(options),
-        *(options.pop(name) for name in ("overwrite", "seed", "ids", "drop")),
-    )
-    ids, dropped = map(of.all_listed, names)
-    options |= of.rates(options)
-    check_data_apart(data, out)
     files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
-    check_folder(out, [*files, LABELS, NOISE, PAGE], what, overwrite)
-    require("all", "tables need pandas, Jinja2, skops and safetensors", "pandas", "jinja2", "skops", "safetensors")
-    read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
-    check_columns(ids, read.frame, "to keep")
+    read, ids = _opened(data, label, out, [*files, LABELS, NOISE, PAGE], what, options)
 
     def tell(note: str) -> None:
         if not quiet:
@@ -344,16 +345,36 @@ def _made(
     for note in read.notes:
         tell(note)
     with fit_progress() as progress:
-        model = fit(
-            read, label, risk=risk, drop=[*ids, *dropped], random_state=seed, n_jobs=jobs, progress=progress,
-            tell=tell, **options,
-        )  # fmt: skip
+        model = fit(read, label, risk=risk, progress=progress, tell=tell, **options)
     if not audit:
         model.save(out)  # first of all: whatever happens to the page, the model is not lost
     made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
         warn(trouble)
     return made
+
+
+def _opened(
+    data: Path, label: str, out: Path, files: list[str], what: str, options: dict[str, Any]
+) -> tuple[Read, list[str]]:
+    """Check where to write, and read the table; of the options those of a fit are left, under its names."""
+    from symloss.tabular.dialect import ReadOptions
+    from symloss.tabular.documents import check_data_apart, check_folder
+    from symloss.tabular.reading import check_columns, labeled_table
+
+    ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
+    fitting = {"drop": [*ids, *dropped], "random_state": options.pop("seed"), "n_jobs": _jobs(options)}
+    options |= fitting | of.rates(options)
+    check_data_apart(data, out)
+    check_folder(out, files, what, options.pop("overwrite"))
+    _check_packages()
+    read = labeled_table(data, label, ids, ReadOptions(**of.taken(options, of.Reading)))
+    check_columns(ids, read.frame, "to keep")
+    return read, ids
+
+
+def _check_packages() -> None:
+    require("all", "tables need pandas, Jinja2, skops and safetensors", "pandas", "jinja2", "skops", "safetensors")
 
 
 def _jobs(options: dict[str, Any]) -> int:

@@ -19,20 +19,25 @@ if TYPE_CHECKING:
 
 
 def audit_classes(
-    data: Read, label: str, ids: Sequence[str] = (), tell: Callable[[str], None] | None = None, **options: Any
+    data: Read, label: str, ids: Sequence[str], tell: Callable[[str], None], **options: Any
 ) -> tuple[DataFrame, dict[str, tuple[int, Noise]]]:
     """Return all labeled rows as ``label_table`` does, and for each class how many rows it has and how noisy they are.
 
     A label is judged by the model of its class, and the suggestion is the class that is likeliest by its own model.
     """
-    frame = data.frame[data.frame[label].notna()]
-    given = frame[label].map(as_text).str.strip()
-    classes, found = sorted(given.unique()), {}
+    given = data.frame[label].map(as_text, na_action="ignore").astype(object).str.strip()
+    counts, found = given.value_counts(), {}
+    classes, used = sorted(counts.index[counts > 1]), given.isin(counts.index[counts > 1])
+    if len(classes) < 2:
+        raise ValueError(f"column {label!r}, the label, must have two classes of two or more rows, got {len(classes)}")
+    if few := sorted(counts.index[counts == 1]):
+        tell(f"label {label}: left out, as they have one row each: {', '.join(map(repr, few))}")
+    frame, given = data.frame[used], given[used]
     right = np.zeros((len(frame), len(classes)))
     for k, name in enumerate(classes):
-        one = frame.assign(**{label: np.where(given == name, name, f"no {name}")}).reset_index(drop=True)
+        one = frame.assign(**{label: np.where(given == name, name, "any other label")}).reset_index(drop=True)
         notes = (lambda _: None) if k else tell  # they are the same of each class
-        model = fit(data._replace(frame=one), label, positive=name, tell=notes, **options)
+        model = fit(data._replace(frame=one), label, tell=notes, **options | {"positive": name})
         wrong = wrong_probability(model)
         right[:, k] = np.where(rows_of(model).positive, 1 - wrong, wrong)
         found[name] = int((given == name).sum()), model.noise
@@ -41,7 +46,7 @@ def audit_classes(
     table = frame[[*ids, *(name for name in frame.columns if name not in (*ids, label))]]
     table = table.rename(columns={name: f"{name}_" for name in OWN})
     suggested = np.where(wrong > 0.5, np.array(classes, object)[right.argmax(1)], "")
-    numbers = np.flatnonzero(data.frame[label].notna()) + 1
+    numbers = np.flatnonzero(used) + 1
     for place, values in enumerate((numbers, given, suggested, wrong.round(4), "worst", "")):
         table.insert(place, OWN[place], values)
     return table.iloc[np.argsort(-wrong, kind="stable")].reset_index(drop=True), found

@@ -25,27 +25,13 @@ _SAYS = re.compile(r'"?sep=([,;\t|])"?\s*$')  # as Excel writes and reads it
 
 
 class ReadOptions(NamedTuple):
-    """What the user says about a file; None is to be found in the file.
+    """What the user says about a file; None is to be found in the file."""
 
-    Parameters
-    ----------
-    sep : str, optional
-        The sign between the values of a text file, or its name: comma, semicolon, tab or pipe.
-    decimal : {".", ","}, optional
-        The sign before decimals.
-    encoding : str, optional
-        The encoding of a text file, by one of Python's names for it, such as ``"cp1252"``.
-    sheet : str or int, optional
-        The sheet of an Excel file, by its name or by its number from 1 on.
-    usual_decimal : {".", ","}, optional
-        The sign before decimals in files like this one, for numbers that do not tell.
-    """
-
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | int | None = None
-    usual_decimal: str | None = None
+    sep: str | None = None  # between the values of a text file: the sign, or comma, semicolon, tab or pipe
+    decimal: str | None = None  # the sign before decimals: a point or a comma
+    encoding: str | None = None  # of a text file, by one of Python's names for it, such as cp1252
+    sheet: str | int | None = None  # of an Excel file, by its name or by its number from 1 on
+    usual_decimal: str | None = None  # the sign before decimals in files like this one, for numbers that do not tell
 
     def checked(self) -> ReadOptions:
         """Return the options with signs for their names; raise ValueError if one cannot be used."""

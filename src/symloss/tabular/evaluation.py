@@ -142,7 +142,7 @@ def with_quality(model: TableModel) -> TableModel:
     used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
     labeled, _, rates = before_review(model)
     quality[used] = label_quality(estimator.oof_scores_[used], labeled[used], *rates, weight=rows.weight[used])
-    estimator.label_quality_ = np.where(rows.checked, 1.0, quality)
+    estimator.label_quality_ = np.where(rows.checked, 1.0, quality.clip(max=1 - 1e-9))  # 1: somebody has checked it
     return replace(model, estimator=estimator)
 
 

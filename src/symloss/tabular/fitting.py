@@ -134,8 +134,8 @@ def fit(
     for value, count in zip(labels, (int((~is_positive[used]).sum()), int(is_positive[used].sum())), strict=True):
         if count < 2:
             raise ValueError(
-                f"column {label!r}, the label: {count} rows {'of weight above 0 ' * bool(weight)}are labeled "
-                f"{as_text(value)!r}; two are needed, one to learn from and one to judge by"
+                f"column {label!r}, the label: {as_text(value)!r} has {count} {'row' if count == 1 else 'rows'}"
+                f"{' of weight above 0' * bool(weight)}; two are needed, one to learn from and one to judge by"
             )
     features = frame.drop(columns=list({label, *dropped, *beside}))
     encoder = Encoding.fit(features[used], max_categories, rows=weights.sum())

@@ -34,15 +34,7 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
 
     Spaces around a text do not matter, 1.0 is 1, and small and capital letters are the same if that leaves two labels.
     Texts such as NA or ? stand for a missing label if that leaves two. The larger label is positive: yes, 1, and +.
-
-    Parameters
-    ----------
-    series : Series
-        The column.
-    positive : str, optional
-        The positive label; by default the larger of the two.
-    unlabeled : {"positive-unlabeled"}, optional
-        Take the rows without a label as unlabeled data, if the others are all positive. By default they are left out.
+    Rows without a label are left out, or unlabeled data if the others are all positive: ``"positive-unlabeled"``.
     """
     if unlabeled is not None and unlabeled not in UNLABELED:
         raise ValueError(f"unlabeled must be {' or '.join(UNLABELED)}, got {unlabeled!r}")
@@ -95,13 +87,8 @@ def read_labels(series: Series, positive: str | None = None, unlabeled: str | No
 def match_labels(series: Series, values: tuple[Any, Any]) -> GivenLabels:
     """Return which rows of a column have the positive one of two known labels, by the rules of ``read_labels``.
 
-    Parameters
-    ----------
-    series : Series
-        The column.
-    values : tuple of two values
-        The negative label and the positive label. Rows without a label are left out; they are negative if the labels
-        are those of positive-unlabeled data and no row has the negative one.
+    Rows without a label are left out; they are negative if the labels are those of positive-unlabeled data and no row
+    has the negative one.
     """
     codes, spellings = _spellings(series)
     places = np.array([*(_match(spelling, values) for spelling in spellings), -1])

@@ -117,6 +117,8 @@ def when_to_stop(model: TableModel) -> str:
         parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
         if block.mean() < _FEW or len(parts) == 4:
             break
+    if not parts:
+        return "All labels are checked."
     first, *others = parts
     what = "positive" if rows.unlabeled else "wrong"
     said = ", ".join([f"{first.capitalize()} are {what}", *others])
@@ -132,11 +134,11 @@ def review_in_words(review: Review, score: str) -> list[str]:
     else:
         value, low, high = map(percent, review.wrong_before)
         share = (
-            f"Before that, about {value} ({low} to {high}) of all labels were wrong: of the {review.drawn} rows that "
+            f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of the {review.drawn} rows that "
             f"were drawn at random beside the worst, {review.drawn_wrong} were."
         )
     return [
-        f"You checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
+        f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
         share,
         f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review, and "
         f"is {review.score_after:.3f} now.",

@@ -46,17 +46,9 @@ def read(
 ) -> Read:
     r"""Read a table with at least one row, and say how; a data frame is taken as it is.
 
-    Parameters
-    ----------
-    data : str, Path, or pandas or polars DataFrame
-        A path leads to text with a first line of names, Parquet or Excel, possibly compressed (gzip, or zip with one
-        file). ``"-"`` is the standard input.
-    options : ReadOptions
-        What is known about the file; the rest is found.
-    text : collection of str
-        Columns to read as text: the category 01 stays 01. As in columns of numbers, words such as NA are missing.
-    written : collection of str
-        Columns to read as text in which only blank cells are missing: NA may be a label.
+    A path leads to text with a first line of names, Parquet or Excel, possibly compressed (gzip, or zip with one file);
+    ``"-"`` is the standard input. In columns of ``text``, the category 01 stays 01, and words such as NA are missing.
+    In those that are taken as they are ``written``, only blank cells are missing: NA may be a label.
     """
     if isinstance(data, (str, Path, Source)):
         (piece,) = read_pieces(data, None, options, {*text, *written})

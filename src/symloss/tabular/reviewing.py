@@ -18,6 +18,7 @@ from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
 from symloss.tabular.evaluation import LEVEL, with_quality
 from symloss.tabular.fitting import learn, weights_of
 from symloss.tabular.given_labels import match_labels
+from symloss.tabular.labels import wrong_probability
 from symloss.tabular.model import Review, Rows, TableModel, features_of
 from symloss.tabular.reading import check_columns, read, read_pieces
 
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Array = NDArray[np.float64]
-_PRIOR = 4.0  # as if so many labels of each class more had been drawn, wrong as often as the model thinks
+Places = NDArray[np.intp]
+_PRIOR = 4.0  # what the model thinks of a class counts as so many more checked labels of it
 _LEAST = 0.02  # of pi - pi': labels that say nothing at all are not believed in
-_NEEDED = ("row", "given_label", "wrong_probability", "why", "checked_label")
+_WRITTEN = ("given_label", "why", "checked_label")
 
 
 class Reviewed(NamedTuple):
@@ -50,7 +52,7 @@ def review(
     """Correct labels that somebody has checked, estimate from them how many others are wrong, and fit the model anew.
 
     The worst rows are all known, up to the last one that was checked. Of the others, those that are listed as random
-    are a simple random sample: the share of wrong labels there, with Jeffreys' interval, is that of them all.
+    are a simple random sample: the share of wrong labels there, with a 90% interval, is that of them all.
 
     Parameters
     ----------
@@ -88,20 +90,21 @@ def review(
         (found,) = read_pieces(data, None, options, {*model.encoding.texts, label})
         frame, table = found.frame, found.written[found.frame.columns].copy()
         check_columns([label], frame, "the label")
-        frame[label], values = table[label], [as_text(value) for value in model.labels]
+        values = [as_text(value) for value in model.labels]
+        beside = [name for name in frame if name not in (*model.columns, model.weight, model.group)]
+        frame[beside] = table[beside]  # the label, and what tells rows apart, as they are written
     else:
         frame, values = read(data, options).frame.copy(), list(model.labels)
         table = frame
     check_columns([label, *model.columns, *filter(None, (model.weight, model.group))], frame, "which the model needs")
     given = match_labels(frame[label], model.labels)
-    wrong = 1 - np.asarray(model.estimator.label_quality_)
+    wrong = wrong_probability(model)
     if len(wrong) != len(given.rows):
         raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
-    looked = _looked_at(checked, model, given.rows, given.positive)
-    place, truth = looked["place"].to_numpy(), looked["truth"].to_numpy(bool)
-    positive = given.positive.copy()
-    positive[place] = truth
-    wrong_before, noise, drawn = _shares(looked, given.positive, positive, wrong)
+    place, truth, drawn = _looked_at(checked, model, given.rows, given.positive)
+    positive, known = given.positive.copy(), (wrong == 0) & (model.review is not None)  # in reviews before this one
+    positive[place], known[place] = truth, True
+    wrong_before, noise = _shares(drawn, known, given.positive, positive, wrong)
 
     used = frame.iloc[given.rows]
     weights = weights_of(used, model.weight)
@@ -114,31 +117,32 @@ def review(
     ]
     changed = place[truth != given.positive[place]]
     estimator.noise_ = noise or estimator.noise_
-    for each in (frame, table):
-        column = each[label].astype(object).to_numpy(copy=True)
-        column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
-        each[label] = column
-        each[label] = each[label].infer_objects()
-    rows = Rows(given.rows, positive, weights, False, np.isin(np.arange(len(positive)), place))
-    fixed = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
-    said = Review(len(place), sorted(fixed), *drawn, wrong_before, *scores)
+    column = frame[label].astype(object).to_numpy(copy=True)
+    column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
+    frame[label] = column
+    frame[label] = table[label] = frame[label].infer_objects()
+    rows = Rows(given.rows, positive, weights, False, known)
+    drawn_wrong = int((given.positive != positive)[drawn].sum())
+    ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
+    said = Review(int(known.sum()), sorted(ever), len(drawn), drawn_wrong, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)
 
 
-def _looked_at(checked: Any, model: TableModel, rows: NDArray[np.intp], positive: NDArray[np.bool_]) -> DataFrame:
-    """Return the rows that somebody has checked: the place among the rows of the fit, the truth, and why it is listed.
-
-    ``sampled`` says which of them are a random sample of all but the worst.
-    """
-    frame = read(checked, written=_NEEDED).frame
-    check_columns(_NEEDED, frame, "as in labels.csv")
-    frame = frame[frame["checked_label"].notna() & (frame["checked_label"] != "")]
+def _looked_at(
+    checked: Any, model: TableModel, rows: Places, positive: NDArray[np.bool_]
+) -> tuple[Places, NDArray[np.bool_], Places]:
+    """Return the places of the checked rows among those of the fit, the truth, and the places of the random ones."""
+    frame = read(checked, written=_WRITTEN).frame
+    check_columns([*_WRITTEN, "row", "wrong_probability"], frame, "as in labels.csv")
+    frame = frame[frame["checked_label"].notna() & (frame["checked_label"].astype(str).str.strip() != "")]
     if frame.empty:
         raise ValueError("no row has a checked_label: write the true labels there, and leave the others empty")
     truth = match_labels(frame["checked_label"], model.labels).positive
     number = frame["row"].astype(np.intp).to_numpy() - 1
+    if (twice := frame["row"].duplicated().to_numpy()).any():
+        raise ValueError(f"row {number[np.argmax(twice)] + 1} is twice in the list of checked labels: leave one out")
     place = np.searchsorted(rows, number).clip(0, len(rows) - 1)
     listed = match_labels(frame["given_label"], model.labels)
     odd = (rows[place] != number) | ~np.isin(np.arange(len(frame)), listed.rows)
@@ -148,39 +152,30 @@ def _looked_at(checked: Any, model: TableModel, rows: NDArray[np.intp], positive
             f"row {int(number[np.argmax(odd)]) + 1} has another label in the table than in the list of checked labels: "
             "give the table that the model was fitted to"
         )
-    probability = frame["wrong_probability"].astype(float).to_numpy()
-    worst = (frame["why"] == "worst").to_numpy()
-    last = probability[worst].min(initial=np.inf)
-    sampled = (frame["why"] == "random").to_numpy() & (probability <= last)
-    return frame.assign(place=place, truth=truth, sampled=sampled)
+    probability = frame["wrong_probability"].replace("", None).astype(float).to_numpy()
+    last = np.nanmin(probability[(frame["why"] == "worst").to_numpy()], initial=np.inf)
+    return place, truth, place[(frame["why"] == "random").to_numpy() & (probability <= last)]
 
 
 def _shares(
-    looked: DataFrame, given: NDArray[np.bool_], positive: NDArray[np.bool_], wrong: Array
-) -> tuple[tuple[float, ...] | None, Noise | None, tuple[int, int]]:
-    """Return the share of wrong labels before the review, the noise after it, and how many were drawn and wrong.
-
-    The first two are None if no row of one of the labels was drawn.
-    """
-    place, n = looked["place"].to_numpy(), len(given)
-    drawn, differs = place[looked["sampled"].to_numpy(bool)], given != positive
-    unknown = ~np.isin(np.arange(n), place)
-    counts = len(drawn), int(differs[drawn].sum())
+    drawn: Places, known: NDArray[np.bool_], given: NDArray[np.bool_], positive: NDArray[np.bool_], wrong: Array
+) -> tuple[tuple[float, ...] | None, Noise | None]:
+    """Return the share of wrong labels before the review and the noise after it; None if too few rows are random."""
+    n, unknown, differs = len(given), ~known, given != positive
     if len(np.unique(given[drawn])) < 2:
-        return None, None, counts
+        return None, None
     shares, expected = [], 0.0
     for label in (True, False):
         rest, of = unknown & (given == label), drawn[given[drawn] == label]
         left = _left(int(rest.sum()), len(of), int(differs[of].sum()), float(np.nansum(wrong[rest])))
         expected += left[0]
         shares.append(left / max(1, int((positive == label).sum())))
-    low, high = _left(int(unknown.sum()), *counts, 0.0)[1:]
-    known = differs.sum()
-    before = [float((known + each) / n) for each in (np.clip(expected, low, high), low, high)]
+    low, high = _left(int(unknown.sum()), len(drawn), int(differs[drawn].sum()), 0.0)[1:]
+    before = [float((differs.sum() + each) / n) for each in (np.clip(expected, low, high), low, high)]
     of_positive, of_negative = shares
     shrink = min(1.0, (1 - _LEAST) / max(of_positive[0] + of_negative[0], 1e-9))
     pi, pi_high, pi_low = (1 - of_positive * [shrink, 1, 1]).tolist()
-    return tuple(before), Noise(pi, pi_low, pi_high, *(of_negative * [shrink, 1, 1]).tolist()), counts
+    return tuple(before), Noise(pi, pi_low, pi_high, *(of_negative * [shrink, 1, 1]).tolist())
 
 
 def _left(rest: int, drawn: int, wrong: int, expected: float) -> Array:
@@ -188,7 +183,7 @@ def _left(rest: int, drawn: int, wrong: int, expected: float) -> Array:
 
     ``expected`` is how many of them are wrong by the model.
     """
-    of_share, tail = beta(wrong + 0.5, drawn - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys' interval
+    of_share, tail = beta(wrong + 0.5, drawn - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys
     low = of_share.ppf(tail) if wrong else 0.0
     high = of_share.ppf(1 - tail) if wrong < drawn else 1.0
     value = np.clip((wrong + 0.5 + _PRIOR * expected / max(1, rest)) / (drawn + 1 + _PRIOR), low, high)
