@@ -464,13 +464,13 @@ def test_every_row_is_listed_the_most_suspicious_first(data, model):
     assert list(found.columns) == [*own, "who", "x", "plan", "unit"]
     places = found["row"] - 1
     assert sorted(places) == list(range(1000))
-    worst = (found["why"] == "worst").to_numpy()
-    assert found["wrong_probability"][worst].is_monotonic_decreasing
-    assert worst.tolist() == [k % 4 != 3 or k >= 400 for k in range(1000)]
+    ranked = (found["why"] == "ranked").to_numpy()
+    assert found["wrong_probability"][ranked].is_monotonic_decreasing
+    assert ranked.tolist() == [k % 4 != 3 or k >= 400 for k in range(1000)]
     for name in ("who", "x", "plan"):
         assert (found[name] == frame[name].to_numpy()[places]).all()
     assert (found["given_label"] == frame["y"].to_numpy()[places]).all()
-    assert wrong[places[worst][:100]].mean() > 0.9
+    assert wrong[places[ranked][:100]].mean() > 0.9
     assert ((found["suggested_label"] != "") == (found["wrong_probability"] > 0.5)).all()
     assert (found["suggested_label"] != found["given_label"]).all()
     assert 100 < (found["suggested_label"] != "").sum() < 200
@@ -900,6 +900,7 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
     assert "must be a share from 0 to 1" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
     assert "give one of --wrong-positive and --pi" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
+    assert "less than 1" in error_of("page", model, "--wrong-positive", "0.6", "--wrong-negative", "0.5")
     (model / "noise.json").unlink()
     assert "has no noise.json" in error_of("page", model)
 
@@ -919,7 +920,7 @@ def test_a_review_tells_how_many_labels_are_wrong():
         found = sl.tabular.review(frame, looked, model)
         said, noise, fixed = found.model.review, found.model.noise, found.table["y"] != frame["y"]
         assert (said.checked, len(said.changed)) == (80, fixed.sum())
-        assert 8 <= said.drawn <= 20
+        assert 8 <= said.random <= 20
         left, positive = wrong & ~fixed, found.table["y"] == "yes"
         before = evaluate(found.model).labeled  # clean scores are told from these: the model chose what it corrected
         assert (before == (frame["y"] == "yes")).all()
@@ -1083,7 +1084,7 @@ def test_answers_of_several_people_become_labels(tmp_path):
     assert "--label said --weight weight --id item,probability --wrong-positive 0." in result.stdout
     votes.assign(label="no", item=[None, *votes["item"][1:]]).to_csv(tmp_path / "odd.csv", index=False)
     result = done("annotators", tmp_path / "odd.csv", *common, tmp_path / "c.csv", "--label", "said")
-    assert "1 rows of the answers are left out: they have no item" in result.stdout
+    assert "left out, as they have no item: 1 of 300 rows of the answers" in result.stdout
     assert "299 of the 300 rows of" in result.stdout
     table[["item", "weight"]].to_csv(tmp_path / "weights.csv", index=False)
     (tmp_path / "others.csv").write_text("item\n-7\n")

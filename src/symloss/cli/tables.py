@@ -56,6 +56,7 @@ def fit(
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     if out / "report.html" in written:
         print(f"to look at: {out / 'report.html'}")
+        print(f"to check: fill in checked_label in {out / 'labels.csv'}, then see symloss review --help")
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
@@ -143,7 +144,7 @@ def audit(
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
     table = plain_table(*own.values(), *ids)
     listed = label_table(made.model, made.frame, ids)
-    for line in listed[listed["why"] == "worst"].head(_SHOWN).to_dict(orient="records"):
+    for line in listed[listed["why"] == "ranked"].head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
         table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
     new_console().print(table, markup=False)
@@ -160,9 +161,9 @@ def review(
 ) -> None:
     """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
 
-    First `symloss fit data.csv --label churn --out model`. Then write the true labels into the column checked_label of
-    model/labels.csv, from the top down: 50 to 100 are enough to begin with. Then review them, as below. The new folder
-    has what symloss fit writes, and corrected.csv, the table with corrected labels.
+    First fit: `symloss fit data.csv --label churn --out model`. Second, write the true labels into the column
+    checked_label of model/labels.csv, from the top down: 50 to 100 are enough to begin with. Third, review them, as
+    below. The new folder has what symloss fit writes, and corrected.csv, the table with corrected labels.
 
     Example: `symloss review data.csv model/labels.csv --model model --out reviewed`
     """
@@ -263,7 +264,7 @@ def annotators(
     frame, names = read_written(answers, ReadOptions(**options)), [item, *([annotator, label] if annotator else [])]
     check_columns(names, frame, "of the answers")
     if missing := int(frame[names[:2]].isna().any(axis=1).sum()):
-        print(f"{missing} rows of the answers are left out: they have no {' or no '.join(names[:2])}")
+        print(f"left out, as they have no {' or no '.join(names[:2])}: {missing} of {len(frame)} rows of the answers")
         frame = frame.dropna(subset=names[:2])
     if annotator is None:
         annotator = "annotator"

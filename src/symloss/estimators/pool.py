@@ -24,8 +24,8 @@ def default_candidates(
     """Return the candidates that a CV estimator has by default: families of models, strongly to weakly regularized.
 
     Some average the label noise away, others follow clean labels closely. Pruned candidates leave out labels
-    of each class that look least right, and follow the others more closely. Which are tried depends on the number of
-    points; only trees and linear models take sparse features. To add candidates of your own, append each as
+    of each class that look most suspicious, and follow the others more closely. Which are tried depends on the number
+    of points; only trees and linear models take sparse features. To add candidates of your own, append each as
     ``(name, classifier)`` to this list, and pass the list as ``candidates``.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Fit any classifier without the labels that look least right, so that it can follow the others more closely."""
+"""Fit any classifier without the labels that look most suspicious, so that it can follow the others more closely."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _found: dict[str, Array] = {}
 
 
 class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Any binary classifier, fitted without a share of each class: the labels that look least right.
+    """Any binary classifier, fitted without a share of each class: the labels that look most suspicious.
 
     Two forests and a Gaussian process that have not seen a label say how right it looks.
 
@@ -67,7 +67,7 @@ class Pruned(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Leave out the labels that look least right, and fit the classifier to the others."""
+        """Leave out the labels that look most suspicious, and fit the classifier to the others."""
         if not 0 <= self.share < 1:
             raise ValueError(f"share must be at least 0 and below 1, got {self.share!r}")
         X, y = validate_data(self, X, y, accept_sparse="csr", ensure_all_finite="allow-nan", dtype=np.float64)
@@ -139,7 +139,7 @@ def _credibility(data: TrainingData, seed: int) -> Array:
 
 
 def _kept(data: TrainingData, scores: Array, share: float) -> NDArray[np.intp]:
-    """Return the rows without a share of each class, by weight: those whose labels look least right."""
+    """Return the rows without a share of each class, by weight: those whose labels look most suspicious."""
     kept = np.ones(len(scores), bool)
     for of_class, sign in ((data.positive, 1), (~data.positive, -1)):
         rows = np.flatnonzero(of_class)

@@ -449,7 +449,7 @@ class BERClassifierCV(_ClassifierCV):
         Classifiers with ``decision_function`` or ``predict_proba`` that take an array of floats, and labels False and
         True, as those of scikit-learn do; pipelines with a ``ColumnTransformer`` take the data frame itself. None
         stands for ``default_candidates``: trees, boosting, a Gaussian process and linear models, some of them fitted
-        without the labels that look least right.
+        without the labels that look most suspicious.
     temperature : float, default=0.7
         The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
         ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by

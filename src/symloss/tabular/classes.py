@@ -47,6 +47,6 @@ def audit_classes(
     table = table.rename(columns={name: f"{name}_" for name in OWN})
     suggested = np.where(wrong > 0.5, np.array(classes, object)[right.argmax(1)], "")
     numbers = np.flatnonzero(used) + 1
-    for place, values in enumerate((numbers, given, suggested, wrong.round(4), "worst", "")):
+    for place, values in enumerate((numbers, given, suggested, wrong.round(4), "ranked", "")):
         table.insert(place, OWN[place], values)
     return table.iloc[np.argsort(-wrong, kind="stable")].reset_index(drop=True), found

@@ -67,7 +67,7 @@ class Evaluation:
         """What the estimate of the noise rests on."""
         if self.review is None or self.review.wrong_before is None:
             return "by comparison with other tables in which we know which labels are wrong"
-        return f"by the labels that you checked, {self.review.drawn} of them drawn at random"
+        return f"by the labels that you checked, {self.review.random} of them random"
 
     @property
     def share_labeled_positive(self) -> float:

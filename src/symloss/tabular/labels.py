@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OWN = ("row", "given_label", "suggested_label", "wrong_probability", "why", "checked_label")
 _BLOCK = 20  # rows that somebody checks before asking whether to go on
-_LISTED, _RANDOM = 400, 4  # of so many rows at the head of the list every fourth is drawn at random
+_LISTED, _RANDOM = 400, 4  # of so many rows at the head of the list every fourth is random
 _WIDE = 0.3  # an interval of a share of wrong labels
 _FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
@@ -39,8 +39,8 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
     DataFrame
         ``row``: the number of the row in the table, from 1. ``given_label``. ``suggested_label``: the other label where
         it is the more probable one, else empty. ``wrong_probability``: how probably the given label is wrong. ``why``:
-        why the row is listed there, "worst" or "random"; every fourth of the first rows is drawn at random, so that a
-        review can tell how many labels are wrong. ``checked_label``: empty, for what somebody finds who looks at the
+        why the row is listed there, "ranked" or "random"; every fourth of the first rows is random, so that a review
+        can tell how many labels are wrong. ``checked_label``: empty, for what somebody finds who looks at the
         row; labels that were checked before have it, and are last. Then the columns of the table, ``ids``
         first; one with the name of a column above gets an underscore after it. Of positive-unlabeled data,
         ``given_label`` is empty for the rows without one. They come first, and only they can have a suggestion.
@@ -81,17 +81,17 @@ def _listed(model: TableModel) -> tuple[list[int], NDArray[np.object_]]:
     rows, wrong = rows_of(model), wrong_probability(model)
     # Labels of positive-unlabeled data are taken as right, and missing probabilities are those of rows without weight.
     sure = rows.checked | (rows.unlabeled & rows.positive) | np.isnan(wrong)
-    why = np.where(rows.checked, "checked", "worst").astype(object)
-    worst = np.argsort(np.where(sure, 1.0 + np.isnan(wrong), -np.nan_to_num(wrong)), kind="stable").tolist()
-    drawn = iter(np.random.default_rng(0).permutation(np.flatnonzero(~sure)).tolist())
-    ranked, listed = iter(worst), dict[int, None]()  # in order
+    why = np.where(rows.checked, "checked", "ranked").astype(object)
+    by_rank = np.argsort(np.where(sure, 1.0 + np.isnan(wrong), -np.nan_to_num(wrong)), kind="stable").tolist()
+    shuffled = iter(np.random.default_rng(0).permutation(np.flatnonzero(~sure)).tolist())
+    ranked, listed = iter(by_rank), dict[int, None]()  # in order
     for k in range(min(_LISTED, int((~sure).sum()))):
         at_random = k % _RANDOM == _RANDOM - 1
-        row = next(row for row in (drawn if at_random else ranked) if row not in listed)
+        row = next(row for row in (shuffled if at_random else ranked) if row not in listed)
         listed[row] = None
         if at_random:
             why[row] = "random"
-    return list(listed | dict.fromkeys(worst)), why
+    return list(listed | dict.fromkeys(by_rank)), why
 
 
 def wrong_probability(model: TableModel) -> NDArray[np.float64]:
@@ -128,14 +128,12 @@ def when_to_stop(model: TableModel) -> str:
 def review_in_words(review: Review, score: str) -> list[str]:
     r"""Return sentences that say what came out of the labels that somebody has checked; ``score`` is its name."""
     if review.wrong_before is None:
-        share = (
-            f"How many others are wrong is not known from {review.drawn} rows that were drawn at random: check more."
-        )
+        share = f"How many others are wrong is not known from {review.random} random rows: check more."
     else:
         value, low, high = map(percent, review.wrong_before)
         share = (
-            f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of the {review.drawn} rows that "
-            f"were drawn at random beside the worst, {review.drawn_wrong} were."
+            f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of {review.random} random "
+            f"rows beside the most suspicious ones, {review.random_wrong} were."
         )
     return [
         f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",

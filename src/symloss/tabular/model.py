@@ -97,18 +97,18 @@ class Review(NamedTuple):
         How many labels were checked.
     changed : sequence of int
         Which of them, by their place among the rows of the fit, were wrong and are corrected.
-    drawn, drawn_wrong : int
-        The same of the rows that were drawn at random from all but the worst.
+    random, random_wrong : int
+        How many random rows among all but the most suspicious ones were checked, and how many of them were wrong.
     wrong_before : tuple of 3 floats, or None
-        The share of wrong labels before the review, and the ends of its 90% interval; None if too few were drawn.
+        The share of wrong labels before the review, and the ends of its 90% interval; None if too few rows are random.
     score_before, score_after : float
         The cross-validated score on the corrected labels, of the model before and after the review.
     """
 
     checked: int
     changed: Sequence[int]
-    drawn: int
-    drawn_wrong: int
+    random: int
+    random_wrong: int
     wrong_before: Sequence[float] | None
     score_before: float
     score_after: float

@@ -51,8 +51,8 @@ def review(
 ) -> Reviewed:
     """Correct labels that somebody has checked, estimate from them how many others are wrong, and fit the model anew.
 
-    The worst rows are all known, up to the last one that was checked. Of the others, those that are listed as random
-    are a simple random sample: the share of wrong labels there, with a 90% interval, is that of them all.
+    The most suspicious rows are all known, up to the last one that was checked. Of the others, those that are listed
+    as random are a simple random sample: the share of wrong labels there, with a 90% interval, is that of them all.
 
     Parameters
     ----------
@@ -101,10 +101,10 @@ def review(
     wrong = wrong_probability(model)
     if len(wrong) != len(given.rows):
         raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
-    place, truth, drawn = _looked_at(checked, model, given.rows, given.positive)
+    place, truth, random = _looked_at(checked, model, given.rows, given.positive)
     positive, known = given.positive.copy(), (wrong == 0) & (model.review is not None)  # in reviews before this one
     positive[place], known[place] = truth, True
-    wrong_before, noise = _shares(drawn, known, given.positive, positive, wrong)
+    wrong_before, noise = _shares(random, known, given.positive, positive, wrong)
 
     used = frame.iloc[given.rows]
     weights = weights_of(used, model.weight)
@@ -122,9 +122,9 @@ def review(
     frame[label] = column
     frame[label] = table[label] = frame[label].infer_objects()
     rows = Rows(given.rows, positive, weights, False, known)
-    drawn_wrong = int((given.positive != positive)[drawn].sum())
+    random_wrong = int((given.positive != positive)[random].sum())
     ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
-    said = Review(int(known.sum()), sorted(ever), len(drawn), drawn_wrong, wrong_before, *scores)
+    said = Review(int(known.sum()), sorted(ever), len(random), random_wrong, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)
@@ -153,24 +153,24 @@ def _looked_at(
             "give the table that the model was fitted to"
         )
     probability = frame["wrong_probability"].replace("", None).astype(float).to_numpy()
-    last = np.nanmin(probability[(frame["why"] == "worst").to_numpy()], initial=np.inf)
+    last = np.nanmin(probability[(frame["why"] == "ranked").to_numpy()], initial=np.inf)
     return place, truth, place[(frame["why"] == "random").to_numpy() & (probability <= last)]
 
 
 def _shares(
-    drawn: Places, known: NDArray[np.bool_], given: NDArray[np.bool_], positive: NDArray[np.bool_], wrong: Array
+    random: Places, known: NDArray[np.bool_], given: NDArray[np.bool_], positive: NDArray[np.bool_], wrong: Array
 ) -> tuple[tuple[float, ...] | None, Noise | None]:
     """Return the share of wrong labels before the review and the noise after it; None if too few rows are random."""
     n, unknown, differs = len(given), ~known, given != positive
-    if len(np.unique(given[drawn])) < 2:
+    if len(np.unique(given[random])) < 2:
         return None, None
     shares, expected = [], 0.0
     for label in (True, False):
-        rest, of = unknown & (given == label), drawn[given[drawn] == label]
+        rest, of = unknown & (given == label), random[given[random] == label]
         left = _left(int(rest.sum()), len(of), int(differs[of].sum()), float(np.nansum(wrong[rest])))
         expected += left[0]
         shares.append(left / max(1, int((positive == label).sum())))
-    low, high = _left(int(unknown.sum()), len(drawn), int(differs[drawn].sum()), 0.0)[1:]
+    low, high = _left(int(unknown.sum()), len(random), int(differs[random].sum()), 0.0)[1:]
     before = [float((differs.sum() + each) / n) for each in (np.clip(expected, low, high), low, high)]
     of_positive, of_negative = shares
     shrink = min(1.0, (1 - _LEAST) / max(of_positive[0] + of_negative[0], 1e-9))
@@ -178,14 +178,14 @@ def _shares(
     return tuple(before), Noise(pi, pi_low, pi_high, *(of_negative * [shrink, 1, 1]).tolist())
 
 
-def _left(rest: int, drawn: int, wrong: int, expected: float) -> Array:
-    """Return how many of the rows that nobody has looked at are wrong, by those that were drawn, with a 90% interval.
+def _left(rest: int, random: int, wrong: int, expected: float) -> Array:
+    """Return how many of the rows that nobody has looked at are wrong, by those that are random, with a 90% interval.
 
     ``expected`` is how many of them are wrong by the model.
     """
-    of_share, tail = beta(wrong + 0.5, drawn - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys
+    of_share, tail = beta(wrong + 0.5, random - wrong + 0.5), (1 - LEVEL) / 2  # Jeffreys
     low = of_share.ppf(tail) if wrong else 0.0
-    high = of_share.ppf(1 - tail) if wrong < drawn else 1.0
-    value = np.clip((wrong + 0.5 + _PRIOR * expected / max(1, rest)) / (drawn + 1 + _PRIOR), low, high)
-    found: Array = np.clip((rest + drawn) * np.array([value, low, high]) - wrong, 0, rest)
+    high = of_share.ppf(1 - tail) if wrong < random else 1.0
+    value = np.clip((wrong + 0.5 + _PRIOR * expected / max(1, rest)) / (random + 1 + _PRIOR), low, high)
+    found: Array = np.clip((rest + random) * np.array([value, low, high]) - wrong, 0, rest)
     return found
