@@ -900,6 +900,7 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
     assert "must be a share from 0 to 1" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
     assert "give one of --wrong-positive and --pi" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
+    assert "less than 1" in error_of("page", model, "--wrong-positive", "0.6", "--wrong-negative", "0.5")
     (model / "noise.json").unlink()
     assert "has no noise.json" in error_of("page", model)
 
@@ -948,7 +949,7 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     command = ["review", table_file, tmp_path / "checked.csv", "--model", folder / "model", "--out"]
     result = done(*command, new)
     fixed = int((labels["given_label"] != labels["checked_label"])[:80].sum())
-    assert f"You checked 80 labels: {fixed} were wrong, and are corrected." in result.stdout
+    assert f"You have checked 80 labels: {fixed} were wrong, and are corrected." in result.stdout
     assert sorted(path.name for path in new.iterdir()) == ["corrected.csv", *FILES]
     before, after = (pd.read_csv(path, dtype=str) for path in (table_file, new / "corrected.csv"))
     assert (before != after).sum().to_dict() == {name: fixed * (name == "y") for name in before}
@@ -964,7 +965,7 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     listed.loc[:39, "checked_label"] = true[listed["row"][:40].astype(int) - 1]
     listed[:40].to_csv(tmp_path / "more.csv", index=False)  # those of the first review are not forgotten
     again = done("review", new / "corrected.csv", tmp_path / "more.csv", "--model", new, "--out", tmp_path / "newer")
-    assert "You checked 120 labels: " in again.stdout
+    assert "You have checked 120 labels: " in again.stdout
     assert (pd.read_csv(tmp_path / "newer" / "labels.csv")["why"] == "checked").sum() == 120
     labels.assign(checked_label=labels["given_label"]).to_csv(tmp_path / "checked.csv", index=False)
     done(*command, tmp_path / "all")

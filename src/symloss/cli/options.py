@@ -152,6 +152,9 @@ def rates(options: dict[str, Any]) -> dict[str, float | None]:
     pi_prime = pi_prime if wrong_negative is None else wrong_negative
     if (pi is None) != (pi_prime is None):
         raise ValueError("give both --wrong-positive and --wrong-negative or neither")
+    if wrong_positive is not None and wrong_negative is not None and wrong_positive + wrong_negative >= 1:
+        got = f"{wrong_positive:g} and {wrong_negative:g}"
+        raise ValueError(f"--wrong-positive and --wrong-negative must add up to less than 1, got {got}")
     return {"pi": pi, "pi_prime": pi_prime}
 
 

@@ -56,6 +56,7 @@ def fit(
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     if out / "report.html" in written:
         print(f"to look at: {out / 'report.html'}")
+        print(f"to check: fill in checked_label in {out / 'labels.csv'}, then see symloss review --help")
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 

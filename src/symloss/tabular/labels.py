@@ -132,11 +132,11 @@ def review_in_words(review: Review, score: str) -> list[str]:
     else:
         value, low, high = map(percent, review.wrong_before)
         share = (
-            f"Before that, about {value} ({low} to {high}) of all labels were wrong: of {review.random} random rows "
-            f"beside the most suspicious ones, {review.random_wrong} were."
+            f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of {review.random} random "
+            f"rows beside the most suspicious ones, {review.random_wrong} were."
         )
     return [
-        f"You checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
+        f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
         share,
         f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review, and "
         f"is {review.score_after:.3f} now.",

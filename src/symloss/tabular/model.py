@@ -94,11 +94,11 @@ class Review(NamedTuple):
     Attributes
     ----------
     checked : int
-        How many labels were checked, in reviews before this one, too.
+        How many labels were checked.
     changed : sequence of int
         Which of them, by their place among the rows of the fit, were wrong and are corrected.
     random, random_wrong : int
-        How many rows of this review are random among all but the most suspicious ones, and how many of them were wrong.
+        How many random rows among all but the most suspicious ones were checked, and how many of them were wrong.
     wrong_before : tuple of 3 floats, or None
         The share of wrong labels before the review, and the ends of its 90% interval; None if too few rows are random.
     score_before, score_after : float

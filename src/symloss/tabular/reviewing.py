@@ -104,9 +104,7 @@ def review(
     place, truth, random = _looked_at(checked, model, given.rows, given.positive)
     positive, known = given.positive.copy(), (wrong == 0) & (model.review is not None)  # in reviews before this one
     positive[place], known[place] = truth, True
-    labeled = given.positive.copy()  # before any review
-    labeled[list(model.review.changed if model.review else ())] ^= True
-    wrong_before, noise = _shares(random, known, labeled, positive, wrong)
+    wrong_before, noise = _shares(random, known, given.positive, positive, wrong)
 
     used = frame.iloc[given.rows]
     weights = weights_of(used, model.weight)
@@ -123,9 +121,10 @@ def review(
     column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
     frame[label] = column
     frame[label] = table[label] = frame[label].infer_objects()
-    rows, fixed = Rows(given.rows, positive, weights, False, known), labeled != positive
-    counts = len(random), int(fixed[random].sum())
-    said = Review(int(known.sum()), np.flatnonzero(fixed).tolist(), *counts, wrong_before, *scores)
+    rows = Rows(given.rows, positive, weights, False, known)
+    random_wrong = int((given.positive != positive)[random].sum())
+    ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
+    said = Review(int(known.sum()), sorted(ever), len(random), random_wrong, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)
