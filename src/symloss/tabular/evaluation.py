@@ -22,42 +22,21 @@ LEVEL = 0.9  # of the intervals of the noise
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What out-of-fold scores tell about the labels of a table.
+    """What out-of-fold scores tell about the labels of a table: of the rows that have such a score."""
 
-    Attributes
-    ----------
-    scores, positive, weight : arrays of n values
-        Of the rows that have a score: their out-of-fold scores, above 0 for the positive label, whether they are
-        labeled positive, and their weights.
-    unlabeled : bool
-        Whether the rows that are not labeled positive have no label.
-    noise, rates, rates_given
-        How noisy the labels seem; the rates pi and pi', and whether they were given to the fit.
-    auc, balanced_accuracy : Estimate
-        On the labels given.
-    clean_auc, clean_balanced_accuracy : Estimate
-        On clean labels, if errors are alike all over a class.
-    warnings : tuple of str
-        What is odd about these estimates.
-    labeled, labeled_rates
-        The labels before any review, and their rates: what a review corrects was chosen by the scores, so the formulas
-        for clean labels do not hold after it.
-    review : Review or None
-        What came out of the labels that somebody has checked.
-    """
-
-    scores: Array
+    scores: Array  # out of fold, above 0 for the positive label
     positive: NDArray[np.bool_]
     weight: Array
-    unlabeled: bool
+    unlabeled: bool  # whether the rows that are not labeled positive have no label
     noise: Noise
     rates: Contamination
-    rates_given: bool
-    auc: Estimate
+    rates_given: bool  # to the fit
+    auc: Estimate  # on the labels given, as is the next
     balanced_accuracy: Estimate
-    clean_auc: Estimate
+    clean_auc: Estimate  # on clean labels, if errors are alike all over a class, as is the next
     clean_balanced_accuracy: Estimate
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what is odd about these estimates
+    # Before any review: what it corrects was chosen by the scores, so formulas for clean labels do not hold after it.
     labeled: NDArray[np.bool_]
     labeled_rates: Contamination
     review: Review | None = None

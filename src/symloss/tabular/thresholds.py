@@ -1,9 +1,4 @@
-"""Thresholds of scores: for a share of the rows, for the top rows, and for the costs of the two kinds of errors.
-
-Rows with a score above the threshold are predicted positive. Thresholds for a share and for the top rows come from
-the scores of the table that is predicted. Those for costs come from the model alone: its probabilities of the labels
-given, which were fitted to out-of-fold scores, and the rates of the noise.
-"""
+"""Thresholds of scores: for a share of the rows, for the top rows, and for the costs of the two kinds of errors."""
 
 from __future__ import annotations
 
