@@ -922,8 +922,12 @@ def test_a_review_tells_how_many_labels_are_wrong():
         assert (said.checked, len(said.changed)) == (80, fixed.sum())
         assert 8 <= said.random <= 20
         left, positive = wrong & ~fixed, found.table["y"] == "yes"
-        before = evaluate(found.model).labeled  # clean scores are told from these: the model chose what it corrected
-        assert (before == (frame["y"] == "yes")).all()
+        then = evaluate(found.model)  # clean scores are told from labels before it: the model chose what it corrected
+        assert (then.labeled == (frame["y"] == "yes")).all()
+        auc, (pi, pi_prime) = sl.metrics.auc(then.scores, then.labeled), then.labeled_rates
+        were = (fixed[then.labeled].sum() + (1 - noise.pi) * positive.sum()) / then.labeled.sum()
+        assert 1 - pi == pytest.approx(were) or pi - pi_prime < 0.03  # labels that say nothing are not believed in
+        assert then.clean_auc.value == pytest.approx(min(1, 0.5 + (float(auc) - 0.5) / (pi - pi_prime)))
         assert fixed.sum() == wrong[looked["row"][:80] - 1].sum()
         covered.append([
             said.wrong_before[1] <= wrong.mean() <= said.wrong_before[2],

@@ -334,7 +334,7 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     """
     path = Path(folder) / MODEL
     if not path.is_file():
-        raise ValueError(f"no model in {folder}: there is no {MODEL}")
+        raise ValueError(f"no model in {folder}: there is no {MODEL}, which symloss fit writes")
     estimator, table = load_with(path, trusted=trusted)
     if table is None:
         raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")
