@@ -232,7 +232,7 @@ def train(trainer: Trainer, source: Batches, seconds: float, folder: Path, falli
     """Train for `seconds`, at a rate that falls to 0 if `falling`; write a line of `curve.csv` now and then.
 
     Every two minutes the checkpoint is written, and every four the average of the weights is kept, to see what more
-    training gives. What falls is not part of the checkpoint.
+    training gives. What falls is not part of the checkpoint, but is written every 20 seconds.
     """
     start, before, history = time.monotonic(), trainer.seconds, []
     while (now := time.monotonic() - start) < seconds:
@@ -242,6 +242,8 @@ def train(trainer: Trainer, source: Batches, seconds: float, folder: Path, falli
             trainer.save(folder)
         if last // 240 < trainer.seconds // 240 and not falling:
             trainer.write_average(folder / f"after_{trainer.seconds:.0f}.npz")
+        if last // 20 < trainer.seconds // 20 and falling:  # nearly as good as those of the end
+            write_weights(trainer.network.state_dict(), trainer.network.shape, folder / "decayed.npz")
         if trainer.step % 50 == 0:
             first, second, third = torch.stack(history).mean(0).tolist()
             history.clear()
