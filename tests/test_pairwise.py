@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, ExponentialDecay, Kink, Piecewise, Slope, Structure
-from symloss.pairwise import separable
+from symloss.pairwise import piecewise, separable, smooth
 from symloss.pairwise.check_structure import check_structure
 
 LOSSES = [
@@ -130,7 +130,8 @@ def test_the_steps_of_a_gpu_keep_the_promise(loss, monkeypatch):
     """There, arrays are tensors; on tensors of a CPU the same steps run without one."""
     pos, neg = torch.randn(9001, dtype=torch.float64), torch.randint(-8, 9, (8001,)).double() / 4
     expected = found_by(pos, neg, loss)
-    monkeypatch.setattr(separable, "as_array", lambda x: x)
+    for module in (piecewise, separable, smooth):
+        monkeypatch.setattr(module, "as_array", lambda x: x)
     torch.testing.assert_close(found_by(pos, neg, loss), expected, rtol=1e-11, atol=1e-14)
     for kind in NARROW:
         pos, neg = SHAPES[kind](901).double(), SHAPES[kind](703).double()
