@@ -4,8 +4,10 @@ The promise: a value is off by at most 1e-6 (float32) or 1e-12 (float64) of the 
 of a gradient by at most that part of its own share times the steepest slope on the margins that occur.
 """
 
+import contextlib
 import copy
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +21,7 @@ import symloss as sl
 from symloss.losses import Analytic, ExponentialDecay, Kink, Piecewise, Slope, Structure
 from symloss.pairwise import piecewise, separable, smooth
 from symloss.pairwise.check_structure import check_structure
+from symloss.pairwise.every_pair import every_pair
 
 LOSSES = [
     *sl.list_losses(),
@@ -468,6 +471,18 @@ def test_every_kind_of_kink_in_one_loss():
 
 
 # On a GPU (make test-gpu).
+
+
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="needs pip install triton and TRITON_INTERPRET=1")
+@pytest.mark.parametrize("name", ["squared", "exponential", "ramp", "zero_one", "sigmoid", "logistic", "savage"])
+def test_the_kernel_without_a_gpu(name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    from symloss.pairwise.every_pair_triton import every_pair_triton
+
+    pos, neg, loss = torch.randint(-8, 9, (2, 5)) / 4, torch.randn(2, 131), sl.get_loss(name)
+    for w, v in ((None, None), (torch.arange(10.0).view(2, 5).double(), None), (None, torch.rand(2, 131).double())):
+        for found, exact in zip(every_pair_triton(pos, neg, w, v, loss), every_pair(pos, neg, w, v, loss), strict=True):
+            torch.testing.assert_close(found, exact, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.gpu

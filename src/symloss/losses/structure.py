@@ -16,7 +16,7 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     """
     # A huge slope between 0 and the height: sign() would lose NaN, and heaviside() is twenty times slower.
     steep, half = math.copysign(1e300 if z.dtype == torch.float64 else 1e38, height), abs(height) / 2
-    return z.sub(where).mul_(-steep).clamp_(-half, half).add_(height / 2)
+    return z.sub(where).mul_(-steep).clamp(-half, half).add_(height / 2)
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def _averaged(risk: Tensor, problem: Problem, lacking: Tensor | None, macro: boo
         there = there.any()
     if problem.complete is not None and concrete(there.all()) is False:
         if empty == "raise":
-            raise ValueError(f"a batch lacks a class: {what} (empty='zero' or 'nan' goes on)")
+            raise ValueError("a batch lacks a class, and empty='raise': empty='zero' or 'nan' goes on")
         if empty == "zero":
             warn(f"a batch lacks a class: {what}")
     return risk if empty == "zero" else torch.where(there, risk, math.nan)
