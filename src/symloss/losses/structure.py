@@ -106,7 +106,7 @@ class ExponentialDecay:
 
 @dataclass(frozen=True)
 class Analytic:
-    """A smooth loss that approaches a line on either side; all pairs are computed with a grid and an FFT.
+    """A smooth loss that approaches a line on either side; all pairs are computed on a grid.
 
     Parameters
     ----------
