@@ -30,8 +30,8 @@ from symloss.naming import as_options
 from symloss.tabular import fit
 from symloss.tabular.checks import check_table
 from symloss.tabular.given_labels import match_labels, read_labels
+from symloss.tabular.predicting import whole_table
 from symloss.tabular.reading import ReadOptions, read, read_pieces
-from symloss.tabular.writing import whole_table
 
 # What colleagues would point out is not what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")

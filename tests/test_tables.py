@@ -25,13 +25,10 @@ from symloss.estimators.saving import load_with, save_with
 from symloss.naming import as_options
 from symloss.tabular.checks import WARNING, Differences, check_table, disagreement
 from symloss.tabular.documents import Documents, noise_summary
-from symloss.tabular.evaluation import evaluate, percent
-from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.evaluation import Importance, column_importance, evaluate, percent
 from symloss.tabular.labels import label_table, noise_in_words, when_to_stop
-from symloss.tabular.page import About, fit_page, shown
-from symloss.tabular.predicting import predict_file, scores_of_file
-from symloss.tabular.summary import summary
-from symloss.tabular.thresholds import Wanted, choices, cost_threshold, top_threshold
+from symloss.tabular.page import About, fit_page, shown, summary
+from symloss.tabular.predicting import Wanted, choices, cost_threshold, predict_file, scores_of_file, top_threshold
 
 LINEAR = [("linear", sl.AUCClassifier(random_state=0))]
 FILES = ["labels.csv", "model.safetensors", "noise.json", "report.html"]

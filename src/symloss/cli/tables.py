@@ -45,7 +45,7 @@ def fit(
     Example: `symloss fit data.csv --label churn --risk auc --out model`
     """
     from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.summary import print_summary, summary
+    from symloss.tabular.page import print_summary, summary
 
     model = _made(data, label, out, as_json, options, risk=risk).model
     written, found = sorted(out.iterdir()), evaluate(model)
@@ -80,10 +80,8 @@ def predict(
     """
     from symloss.files import check_not_read, check_outside
     from symloss.tabular import load
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.predicting import predict_file, scores_of_file
-    from symloss.tabular.sources import open_source
-    from symloss.tabular.thresholds import Wanted
+    from symloss.tabular.predicting import Wanted, predict_file, scores_of_file
+    from symloss.tabular.reading import ReadOptions, open_source
 
     wanted = Wanted(**of.taken(options, of.Threshold))
     wanted.check()
@@ -169,13 +167,13 @@ def review(
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
-    from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.documents import Documents, check_data_apart, check_folder
     from symloss.tabular.evaluation import evaluate
     from symloss.tabular.labels import noise_in_words, review_in_words
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
     from symloss.tabular.page import About
-    from symloss.tabular.writing import whole_table
+    from symloss.tabular.predicting import whole_table
+    from symloss.tabular.reading import ReadOptions
 
     for path in (data, checked, model / MODEL):
         check_data_apart(path, out)
@@ -208,7 +206,7 @@ def page(model: of.Model, **options: Any) -> None:
     from symloss.tabular.documents import Documents
     from symloss.tabular.evaluation import evaluate, with_rates
     from symloss.tabular.labels import noise_in_words
-    from symloss.tabular.thresholds import Wanted, cost_threshold
+    from symloss.tabular.predicting import Wanted, cost_threshold
 
     pi, pi_prime = of.rates(options).values()
     wanted = Wanted(**options)
@@ -251,11 +249,10 @@ def annotators(
     """
     from symloss.corruption import from_annotators
     from symloss.files import check_not_read
-    from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.evaluation import percent
     from symloss.tabular.given_labels import read_labels
-    from symloss.tabular.reading import check_columns, read_written
-    from symloss.tabular.writing import whole_table
+    from symloss.tabular.predicting import whole_table
+    from symloss.tabular.reading import ReadOptions, check_columns, read_written
 
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     import pandas as pd
@@ -299,9 +296,9 @@ def annotators(
 
 
 def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: dict[str, Any]) -> None:
-    from symloss.tabular.classes import audit_classes
     from symloss.tabular.documents import write_labels
     from symloss.tabular.evaluation import percent
+    from symloss.tabular.fitting import audit_classes
     from symloss.tabular.model import LABELS, NOISE
 
     for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative", "pi", "pi_prime"):
@@ -359,9 +356,8 @@ def _opened(
     data: Path, label: str, out: Path, files: list[str], what: str, options: dict[str, Any]
 ) -> tuple[Read, list[str]]:
     """Check where to write, and read the table; of the options those of a fit are left, under its names."""
-    from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.documents import check_data_apart, check_folder
-    from symloss.tabular.reading import check_columns, labeled_table
+    from symloss.tabular.reading import ReadOptions, check_columns, labeled_table
 
     ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
     fitting = {"drop": [*ids, *dropped], "random_state": options.pop("seed"), "n_jobs": _jobs(options)}

@@ -14,8 +14,7 @@ import numpy as np
 
 from symloss.columns import as_text
 from symloss.files import real, whole_file
-from symloss.tabular.evaluation import evaluate, rows_of
-from symloss.tabular.importance import Importance, column_importance
+from symloss.tabular.evaluation import Importance, column_importance, evaluate, rows_of
 from symloss.tabular.labels import OWN, label_table, noise_in_words, suspicious, when_to_stop
 from symloss.tabular.model import LABELS, NOISE, PAGE, Rows, TableModel, check_names, load
 from symloss.tabular.page import About, fit_page

@@ -1,9 +1,10 @@
-"""The page of a fit or an audit: what one sends to a colleague, as one HTML file without scripts."""
+"""The results of a fit: as a dict for programs, as a printed table and as a page for people."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,16 +16,14 @@ from symloss.columns import as_text
 from symloss.metrics import Estimate, clean_roc
 from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
-from symloss.tabular.evaluation import LEVEL, Evaluation, evaluate, percent, rows_of
-from symloss.tabular.importance import Importance
+from symloss.tabular.evaluation import LEVEL, Evaluation, Importance, evaluate, percent, rows_of
 from symloss.tabular.labels import label_table, noise_in_words, review_in_words, suspicious, when_to_stop
 from symloss.tabular.model import TableModel
-from symloss.tabular.summary import lack_of_time, summary
-from symloss.tabular.thresholds import choices
+from symloss.tabular.predicting import choices
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
+    from rich.console import Console
 Array = NDArray[np.float64]
 _TEMPLATES = Templates("symloss.tabular")
 SHOWN = 20  # labels to check
@@ -34,6 +33,73 @@ _BINS = 32
 _LEAST_SCALE = 0.05  # of the bars of columns: a fall of less than this does not fill the width
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+
+def summary(model: TableModel, found: Evaluation) -> dict[str, Any]:
+    """Return the candidates with their scores on the labels given, their weights, and the scores of the average."""
+    estimator, results = model.estimator, model.estimator.cv_results_
+    weights = {member.name: member.weight for member in estimator.members_}
+    names = ("candidate", "mean_test_score", "std_test_score", "points")
+    tried = [
+        {"name": name, "mean": float(mean), "sd": float(sd), "rows": int(rows), "weight": weights.get(name, 0.0)}
+        for name, mean, sd, rows in zip(*(results[key] for key in names), strict=True)
+        if not np.isnan(mean)  # with a time limit, there may be no time for some
+    ]
+    return {
+        "score": model.score_name,
+        "rows": len(rows_of(model).positive),
+        "features": len(model.encoding.features),
+        "label": model.label,
+        "negative": model.labels[0],
+        "positive": model.labels[1],
+        "candidates": tried,
+        "untried": [name for name in results["candidate"] if name not in {each["name"] for each in tried}],
+        "time_limit": estimator.time_limit,
+        "corrupted_score": model.corrupted_score,
+        "clean_score": None if model.clean_score is None else asdict(model.clean_score),
+        "threshold": float(estimator.threshold_),
+        "noise": asdict(found.noise),
+        "notes": list(model.notes),
+        "warnings": [note.removeprefix(WARNING) for note in model.notes if note.startswith(WARNING)],
+    }
+
+
+def lack_of_time(made: dict[str, Any]) -> list[str]:
+    """Return a sentence, or none, on the candidates of a summary that there was no time for."""
+    count, untried = len(made["candidates"]), len(made["untried"])
+    left = f"the time limit of {made['time_limit'] or 0:g} s left {untried} of {count + untried} candidates untried"
+    return [f"{left}: with more time the model may be better"] * bool(untried)
+
+
+def print_summary(model: TableModel, found: Evaluation, console: Console) -> None:
+    """Print a table of candidates, the best one first, and the scores of their average."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = summary(model, found)
+    candidates = sorted(made["candidates"], key=lambda each: -each["mean"])
+    in_parts = len({each["rows"] for each in candidates}) > 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("candidate", overflow="fold")
+    for column in (f"{made['score']} on noisy folds", "s.d.", *["rows"] * in_parts, "weight"):
+        table.add_column(column, justify="right")
+    for each in candidates:
+        weight = f"[green]{each['weight']:.2f}[/]" if each["weight"] else ""
+        rows = [f"{each['rows']:,}"] * in_parts
+        table.add_row(escape(each["name"]), f"{each['mean']:.4f}", f"{each['sd']:.4f}", *rows, weight)
+    console.print(table)
+    chosen = len(model.estimator.members_)
+    of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
+    lines = lack_of_time(made)
+    lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {made['corrupted_score']:.3f}")
+    if model.clean_score is not None:
+        where = "if which labels are wrong has nothing to do with the columns"
+        lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
+    lines.append(f"threshold: {made['threshold']:.4g}, already subtracted from scores: above 0 is positive")
+    lines += noise_in_words(found, model.labels)[:1]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class About(NamedTuple):
