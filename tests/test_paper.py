@@ -43,8 +43,7 @@ from symloss.paper.compare import (
     worst_cells,
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk, train
-from symloss.paper.protocol import MATCHED, PRINTED, TRIALS, Settings, label
-from symloss.paper.results import Run, read_run, tidy, write_run
+from symloss.paper.results import MATCHED, PRINTED, TRIALS, Run, Settings, label, read_run, tidy, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
 from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
 

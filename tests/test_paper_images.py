@@ -30,8 +30,7 @@ from symloss.paper.networks import (
     train_networks,
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk
-from symloss.paper.protocol import CIFAR10, CIFAR10_PAIRS, MNIST, NOISES, PROTOCOLS, ImageSettings
-from symloss.paper.results import read_run, write_run
+from symloss.paper.results import CIFAR10, CIFAR10_PAIRS, MNIST, NOISES, PROTOCOLS, ImageSettings, read_run, write_run
 
 SMALL = Architecture(3, 16, 6, 8, 32, 16)
 QUICK = ImageSettings(24, 24, epochs=2, batch_size=16, learning_rate=1e-3)

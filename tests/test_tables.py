@@ -764,8 +764,8 @@ def folder(data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("symloss.estimators.selection.default_candidates", lambda *_: LINEAR)
         patch.setattr("sys.argv", ["symloss", "fit", "data.csv", "--out", "model"])
-        result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who", "--pi",
-                      "0.9", "--pi-prime", "0.2")  # fmt: skip
+        result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who", "--wrong-positive",
+                      "0.1", "--wrong-negative", "0.2")  # fmt: skip
     (folder / "output.txt").write_text(result.stdout)
     (folder / "progress.txt").write_text(result.stderr)
     return folder
@@ -895,8 +895,7 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert again.clean_score.value == pytest.approx(expected.clean_score.value, abs=0.01)
     assert "labels may have been checked there" in error_of("fit", folder / "data.csv", "--label", "y", "--out", model)
     assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
-    assert "must be a share from 0 to 1" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
-    assert "give one of --wrong-positive and --pi" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
+    assert "range" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
     assert "less than 1" in error_of("page", model, "--wrong-positive", "0.6", "--wrong-negative", "0.5")
     (model / "noise.json").unlink()
     assert "has no noise.json" in error_of("page", model)
@@ -1003,7 +1002,10 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
         (["--label", "y", "--drop", "whom"], "no column 'whom' (to drop); did you mean 'who'?"),
         (["--label", "y", "--drop", "y"], "must be different columns"),
         (["--label", "y", "--drop", "who", "--weight", "plan"], "column 'plan', the weight, must hold numbers"),
-        (["--label", "y", "--drop", "who", "--pi", "0.8"], "give both --wrong-positive and --wrong-negative"),
+        (
+            ["--label", "y", "--drop", "who", "--wrong-positive", "0.2"],
+            "give both --wrong-positive and --wrong-negative",
+        ),
         (["--label", "y", "--jobs", "0"], "--jobs must be a number of fits"),
         (["--label", "y", "--time-limit", "-1"], "--time-limit must be a number of seconds above 0, got -1"),
         (["--label", "y", "--id", "whom"], "no column 'whom' (to keep); did you mean 'who'?"),

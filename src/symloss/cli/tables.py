@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symloss.cli import options as of
-from symloss.cli.application import fit_progress, new_console, plain_table, warn
+from symloss.cli import application as of
 from symloss.extras import require
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def fit(
     if as_json:
         print(json.dumps(summary(model, found) | {"files": [str(path) for path in written]}, indent=2))
         return
-    print_summary(model, found, new_console())
+    print_summary(model, found, of.new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     if out / "report.html" in written:
         print(f"to look at: {out / 'report.html'}")
@@ -140,12 +139,12 @@ def audit(
     likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
     print(f"{found['suspicious'] or 'No'} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
-    table = plain_table(*own.values(), *ids)
+    table = of.plain_table(*own.values(), *ids)
     listed = label_table(made.model, made.frame, ids)
     for line in listed[listed["why"] == "ranked"].head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
         table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
-    new_console().print(table, markup=False)
+    of.new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
 
 
@@ -180,12 +179,12 @@ def review(
     check_folder(out, [MODEL, *DOCUMENTS], "a model", options["overwrite"])
     _check_packages()
     read, old, ids = ReadOptions(**of.taken(options, of.Reading)), load(model), Documents.ids(model)
-    with fit_progress() as progress:
+    with of.fit_progress() as progress:
         found = review_table(data, checked, old, n_jobs=_jobs(options), progress=progress, options=read)
     found.model.save(out)
     made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), ids))
     for trouble in made.write(out):
-        warn(trouble)
+        of.warn(trouble)
     with whole_table(out / CORRECTED) as write:
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
@@ -220,7 +219,7 @@ def page(model: of.Model, **options: Any) -> None:
     if pi is not None:
         made.model.save(model)
     for trouble in made.write(model, wanted.costs, keep=True):
-        warn(trouble)
+        of.warn(trouble)
     print(noise_in_words(evaluate(made.model), made.model.labels)[0])
     print(f"to look at: {model / 'report.html'}")
 
@@ -285,11 +284,11 @@ def annotators(
         print(f"{len(table)} of the {rows} rows of {data} have an answer, and are written")
     with whole_table(out) as write:
         write(table)
-    wrong = plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
+    wrong = of.plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
     counts = used[annotator].value_counts()
     for name, rates in list(zip(found.annotators, found.rates, strict=True))[:_SHOWN]:
         wrong.add_row(str(name), str(counts[name]), percent(rates.positive), percent(rates.negative))
-    new_console().print(wrong, markup=False)
+    of.new_console().print(wrong, markup=False)
     print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
     shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
@@ -301,11 +300,11 @@ def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: di
     from symloss.tabular.fitting import audit_classes
     from symloss.tabular.model import LABELS, NOISE
 
-    for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative", "pi", "pi_prime"):
+    for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative"):
         if options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for two labels: it cannot be used with --each-class")
     read, ids = _opened(data, label, out, [LABELS, NOISE], "an audit of labels", options)
-    with fit_progress() as progress:
+    with of.fit_progress() as progress:
         tell = (lambda _: None) if as_json else print
         table, found = audit_classes(read, label, ids, tell, progress=progress, **options)
     noises = {name: asdict(noise) for name, (_, noise) in found.items()}
@@ -313,11 +312,11 @@ def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: di
     if as_json:
         print(json.dumps(noises, indent=2))
         return
-    shares = plain_table("label", "rows", "seem wrong", "90% interval")
+    shares = of.plain_table("label", "rows", "seem wrong", "90% interval")
     for name, (rows, noise) in found.items():
         ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
         shares.add_row(name, f"{rows:,}", percent(1 - noise.pi), ends)
-    new_console().print(shares, markup=False)
+    of.new_console().print(shares, markup=False)
     print(f"wrote {out / LABELS}")
 
 
@@ -342,13 +341,13 @@ def _made(
 
     for note in read.notes:
         tell(note)
-    with fit_progress() as progress:
+    with of.fit_progress() as progress:
         model = fit(read, label, risk=risk, progress=progress, tell=tell, **options)
     if not audit:
         model.save(out)  # first of all: whatever happens to the page, the model is not lost
     made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
-        warn(trouble)
+        of.warn(trouble)
     return made
 
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from symloss.functional import RISKS
 from symloss.losses import list_losses
-from symloss.paper.protocol import CIFAR10_PAIRS, TRIALS, UCI_DATASETS
-from symloss.paper.results import CELL_COLUMNS, PUBLISHED, Run
+from symloss.paper.results import CELL_COLUMNS, CIFAR10_PAIRS, PUBLISHED, TRIALS, UCI_DATASETS, Run
 
 # The columns of the paper's tables, in its order: our name for each loss, and its heading in the paper.
 LOSSES = {

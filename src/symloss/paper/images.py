@@ -17,7 +17,7 @@ from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.paper.networks import Architecture, train_networks
 from symloss.paper.perceptrons import Risk
-from symloss.paper.protocol import CHANCE, LOSSES, TRIALS, ImageSettings, label, trial_generators
+from symloss.paper.results import CHANCE, LOSSES, TRIALS, ImageSettings, label, trial_generators
 
 Rows = NDArray[np.int64]
 Columns = dict[tuple[str, str], dict[str, list[float]]]

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.paper.perceptrons import Classes, Risk
-from symloss.paper.protocol import ImageSettings
+from symloss.paper.results import ImageSettings
 
 KERNEL = 5  # pixels, the width and height of a convolution's patches
 
