@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from symloss.extras import require
+from symloss.messages import require
 
 HIDE = """
 import sys

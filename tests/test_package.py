@@ -82,10 +82,9 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
     assert result.stdout.split() == ["False", "False", "spambase", "True", "set()", "False", "BERClassifier", "True"]
 
 
-ORDER = ["extras", "files", "naming", "threads", "tracing", "checking", "losses", "pairwise", "risks",
-         "functional", "theory", "corruption", "columns", "metrics", "audit", "boosting",
-         "models", "machines", "learner", "estimators", "datasets", "drawing", "pages", "tabular",
-         "tables", "paper", "report", "cli", "__main__"]  # fmt: skip
+ORDER = ["messages", "files", "machines", "checking", "losses", "pairwise", "risks", "functional", "theory",
+         "corruption", "columns", "metrics", "audit", "boosting", "models", "learner", "estimators", "datasets", "drawing",
+         "pages", "tabular", "paper", "report", "cli", "__main__"]  # fmt: skip
 
 
 def imports(path):

@@ -25,8 +25,8 @@ from symloss.cli import app
 from symloss.columns import Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
+from symloss.messages import as_options
 from symloss.models.family import Imputation
-from symloss.naming import as_options
 from symloss.tabular import fit
 from symloss.tabular.checks import check_table
 from symloss.tabular.given_labels import match_labels, read_labels

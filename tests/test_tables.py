@@ -22,7 +22,7 @@ import symloss as sl
 from symloss.cli import app
 from symloss.columns import Encoding
 from symloss.estimators.saving import load_with, save_with
-from symloss.naming import as_options
+from symloss.messages import as_options
 from symloss.tabular.checks import WARNING, Differences, check_table, disagreement
 from symloss.tabular.documents import Documents, noise_summary
 from symloss.tabular.evaluation import Importance, column_importance, evaluate, percent
@@ -764,8 +764,8 @@ def folder(data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("symloss.estimators.selection.default_candidates", lambda *_: LINEAR)
         patch.setattr("sys.argv", ["symloss", "fit", "data.csv", "--out", "model"])
-        result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who", "--wrong-positive",
-                      "0.1", "--wrong-negative", "0.2")  # fmt: skip
+        result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who",
+                      "--wrong-positive", 0.1, "--wrong-negative", 0.2)  # fmt: skip
     (folder / "output.txt").write_text(result.stdout)
     (folder / "progress.txt").write_text(result.stderr)
     return folder

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from symloss import __version__
-from symloss.naming import as_options
+from symloss.messages import as_options
 
 if TYPE_CHECKING:
     from rich.table import Table

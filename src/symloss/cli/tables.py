@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symloss.cli import application as of
-from symloss.extras import require
+from symloss.messages import require
 
 if TYPE_CHECKING:
     from symloss.tabular.documents import Documents

@@ -29,8 +29,7 @@ from symloss.columns.values import (
     is_date,
     is_number,
 )
-from symloss.extras import require
-from symloss.naming import row_name
+from symloss.messages import require, row_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

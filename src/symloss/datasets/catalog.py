@@ -24,7 +24,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from symloss.corruption import RandomState
-from symloss.extras import require
+from symloss.messages import require
 
 _FACTS = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text("utf-8"))
 CIFAR10_CLASSES: dict[str, str] = _FACTS["cifar10"].pop("class_files")  # each class's checksum

@@ -26,9 +26,9 @@ from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.scoring import Calibration
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
-from symloss.extras import require
 from symloss.files import whole_file
 from symloss.losses import get_loss, list_losses
+from symloss.messages import require
 from symloss.metrics import Estimate
 from symloss.models import Layers, PerceptronStack
 from symloss.models.families import FAMILIES

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symloss.checking import as_real
+from symloss.checking import as_real, remember_signature
 from symloss.losses.minimizer import Minimizer
-from symloss.tracing import remember_signature
 
 
 def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:

@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import nn
 
 from symloss.losses import Loss
-from symloss.threads import one_thread
+from symloss.machines import one_thread
 
 Array = NDArray[np.float64]
 _MANY_ROWS = 100_000

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from symloss.checking import check_fraction
 from symloss.corruption import RandomState
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
+from symloss.machines import one_thread, threads_for
 from symloss.metrics import auc
 from symloss.models.family import (
     Array,
@@ -27,7 +28,6 @@ from symloss.models.family import (
     check_count,
 )
 from symloss.models.modules import StandardizedNetworks
-from symloss.threads import one_thread, threads_for
 
 _VECTOR = 16  # float32 numbers in the widest registers
 

@@ -15,9 +15,9 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from torch import nn
 
+from symloss.machines import one_thread
 from symloss.models.family import Array, Family, PenalizedRisk, Standardization, TrainingData, blocks, check_count
 from symloss.models.modules import LaplaceKernels, StandardizedNetworks
-from symloss.threads import one_thread
 
 _LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
 _NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process

@@ -21,10 +21,10 @@ from filelock import FileLock
 
 from symloss import __version__
 from symloss.corruption import Contamination, check_contamination
-from symloss.extras import require
 from symloss.files import check_not_read, write_whole
 from symloss.functional import RISKS
 from symloss.losses import BarrierHinge, CallableLoss, Loss, get_loss, list_losses
+from symloss.messages import require
 
 # In the order of the paper's tables.
 UCI_DATASETS = ("spambase", "phoneme", "phishing", "waveform", "susy", "w8a", "adult", "twonorm", "mushroom")

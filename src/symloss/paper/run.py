@@ -23,7 +23,7 @@ from symloss.corruption import contaminated_split
 from symloss.datasets import info, load
 from symloss.functional import RISKS
 from symloss.losses import Loss, import_named
-from symloss.machines import completed
+from symloss.machines import completed, one_thread
 from symloss.paper.images import load_images, run_image_trials
 from symloss.paper.perceptrons import Risk, train
 from symloss.paper.results import (
@@ -45,7 +45,6 @@ from symloss.paper.results import (
     trial_generators,
     write_run,
 )  # fmt: skip
-from symloss.threads import one_thread
 
 _METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
 

@@ -15,12 +15,12 @@ from symloss.audit import Noise, label_quality
 from symloss.corruption import Contamination
 from symloss.estimators.folds import split
 from symloss.estimators.selection import falls
+from symloss.machines import one_thread
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
 from symloss.metrics.scores import two_samples
 from symloss.models.family import TrainingData
 from symloss.tabular.model import Review, Rows, TableModel
-from symloss.threads import one_thread
 
 if TYPE_CHECKING:
     from pandas import DataFrame

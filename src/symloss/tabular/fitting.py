@@ -13,7 +13,7 @@ from symloss.audit import Noise
 from symloss.columns import Encoding, as_text
 from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
-from symloss.naming import argument, row_name
+from symloss.messages import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
 from symloss.tabular.evaluation import rows_of
 from symloss.tabular.given_labels import read_labels

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import as_text
-from symloss.extras import require
 from symloss.files import whole_file
+from symloss.messages import argument, require
 from symloss.metrics import CleanRates, Estimate, clean_rates
-from symloss.naming import argument
 from symloss.tabular.checks import WARNING, Differences
 from symloss.tabular.evaluation import Evaluation, percent
 from symloss.tabular.model import Predicted, TableModel

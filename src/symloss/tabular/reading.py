@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.columns import MISSING, Numbers, are_codes, as_pandas, column_names, is_number
-from symloss.extras import require
-from symloss.naming import argument, remember_lines
+from symloss.messages import argument, remember_lines, require
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""How messages name an argument or a row: as in Python, or as an option and a line of a file on the command line."""
+"""What messages say: an argument or a row by its name, as in Python or on the command line; which extra to install."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 
 _AS_OPTIONS = ContextVar("_AS_OPTIONS", default=False)
 _LINE_OF: ContextVar[Callable[[int], int | None] | None] = ContextVar("_LINE_OF", default=None)
@@ -43,3 +44,23 @@ def row_name(label: object) -> str:
     line_of = _LINE_OF.get()
     line = None if line_of is None else line_of(label)
     return f"row {label + 1}" + ("" if line is None else f" (line {line})")
+
+
+def require(extra: str, sentence: str, *packages: str) -> None:
+    """Import packages of an extra, or raise an error that says how to install them.
+
+    Parameters
+    ----------
+    extra : str
+        The name of the extra in ``pyproject.toml``.
+    sentence : str
+        What needs the packages.
+    *packages : str
+        The names by which Python imports them.
+    """
+    for package in packages:
+        try:
+            import_module(package)
+        except ImportError as error:
+            why = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"  # it is installed, but broken
+            raise ImportError(f'{sentence}: pip install "symloss[{extra}]"{why}') from error
