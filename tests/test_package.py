@@ -83,8 +83,8 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 
 
 ORDER = ["messages", "files", "machines", "checking", "losses", "pairwise", "risks", "functional", "theory",
-         "corruption", "columns", "metrics", "audit", "boosting", "models", "learner", "estimators", "datasets", "drawing",
-         "pages", "tabular", "paper", "report", "cli", "__main__"]  # fmt: skip
+         "corruption", "columns", "metrics", "audit", "boosting", "models", "learner", "estimators", "datasets",
+         "drawing", "pages", "tabular", "paper", "report", "cli", "__main__"]  # fmt: skip
 
 
 def imports(path):
