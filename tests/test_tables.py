@@ -895,7 +895,7 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert again.clean_score.value == pytest.approx(expected.clean_score.value, abs=0.01)
     assert "labels may have been checked there" in error_of("fit", folder / "data.csv", "--label", "y", "--out", model)
     assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
-    assert "range" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
+    assert "'--wrong-positive'" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
     assert "less than 1" in error_of("page", model, "--wrong-positive", "0.6", "--wrong-negative", "0.5")
     (model / "noise.json").unlink()
     assert "has no noise.json" in error_of("page", model)

@@ -51,14 +51,10 @@ def two_samples(scores: Any, target: Any, weight: Any, repetitions: bool = False
         total = float(weights[side].sum())
         if not total > 0:
             raise ValueError(f"this needs points of both classes, got no {label} one (of weight above 0)")
-        size = total * unit if counts else _effective_size(weights[side])
+        share = weights[side] / weights[side].max()  # squares of small numbers would vanish
+        size = total * unit if counts else float(share.sum() ** 2 / (share**2).sum())
         samples.append(Sample(values[side], weights[side], size))
     return samples[0], samples[1]
-
-
-def _effective_size(weight: Array) -> float:
-    share = weight / weight.max()  # squares of small numbers would vanish
-    return float(share.sum() ** 2 / (share**2).sum())
 
 
 def vector(name: str, values: Any) -> Array:
