@@ -69,20 +69,6 @@ def evaluate(text, z, loss):
     return mp.mpf(eval(text.replace("^", "**"), {"__builtins__": {}}, {"z": z, **functions, **parameters}))
 
 
-def from_latex(latex):
-    text = (
-        latex.replace(r"\,", "*")
-        .replace(r"\arctan", "atan")
-        .replace(r"\left", "")
-        .replace(r"\right", "")
-        .replace("[", "(")
-        .replace("]", ")")
-    )
-    text = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text).replace("\\", "").replace("{", "(").replace("}", ")")
-    text = re.sub(r"(?<=[0-9)])\s*(?=[a-z(])", "*", text)
-    return re.sub(r"\bb\(", "b*(", text)
-
-
 def reference(loss, z):
     return evaluate(loss.formula, mp.mpf(z), loss)
 
@@ -123,13 +109,6 @@ def test_derivative_against_fifty_digits(loss, dtype):
             assert slope == -math.inf
         else:
             assert close(slope, (left + right) / 2, 8 * info.eps, 1e-18 + info.tiny), (margin, slope)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_latex_says_the_same_as_the_formula(loss):
-    for margin in (-3.0, -0.5, 0.25, 2.0):
-        z = mp.mpf(margin)
-        assert abs(evaluate(from_latex(loss.latex), z, loss) - evaluate(loss.formula, z, loss)) < mp.mpf(10) ** -40
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

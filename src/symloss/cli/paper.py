@@ -209,7 +209,7 @@ def compare(
     results: Results,
     csv: Annotated[Path | None, option("Write every score into this CSV file.", "FILE")] = None,
     markdown: Annotated[Path | None, option("Write all tables into this Markdown file.", "FILE")] = None,
-    latex: Annotated[Path | None, option("Write LaTeX tables like the paper's into this folder.", "FOLDER")] = None,
+    latex: Annotated[Path | None, option("Write all tables into this LaTeX file.", "FILE")] = None,
     figures: Annotated[Path | None, option("Draw figures 4 and 5, and scores against the paper's.", "FOLDER")] = None,
     scores: Annotated[str | None, option(_SCORES, "NAME", "as published, dropout on, last epoch")] = None,
     worst: Annotated[int | None, option("Print only so many scores, those that differ most.", "NUMBER", min=1)] = None,
@@ -224,7 +224,13 @@ def compare(
     from symloss.paper.compare import comparison_csv, summary_json
     from symloss.paper.figures import save_result_figures
     from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
-    from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
+    from symloss.paper.tables import (
+        comparison_latex,
+        comparison_markdown,
+        print_comparison,
+        print_summary,
+        print_worst,
+    )
 
     further = [way for way in WAYS if way != PUBLISHED]
     if scores is not None and scores not in further:
@@ -234,12 +240,13 @@ def compare(
         if target:
             check_no_result(target, results)
     cells = compare_with_paper(runs, scores or PUBLISHED)
-    written = [path for path in (csv, markdown) if path]
+    written = [path for path in (csv, markdown, latex) if path]
     if csv:
         write_whole(csv, comparison_csv(cells))
     if markdown:
         write_whole(markdown, comparison_markdown(cells, WAYS[scores] if scores else ""))
-    written += write_latex(latex, cells) if latex else []
+    if latex:
+        write_whole(latex, comparison_latex(cells))
     written += save_result_figures(figures, cells) if figures else []
     if as_json:
         print(json.dumps(summary_json(cells), indent=2))

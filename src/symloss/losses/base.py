@@ -216,7 +216,6 @@ class Loss:
     name: ClassVar[str]
     title: ClassVar[str]
     formula: ClassVar[str] = ""
-    latex: ClassVar[str] = ""
     properties: Properties | None = None
     structure: Structure | None = None
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symloss.files import write_whole
 from symloss.losses import get_loss, list_losses
+from symloss.messages import require
 from symloss.paper.compare import (
     LIMITS,
     LOSSES,
@@ -18,7 +17,6 @@ from symloss.paper.compare import (
     chance_by_family,
     loss_order,
     noise_text,
-    published_cells,
     rows_of,
     summarize,
     summarize_parts,
@@ -55,9 +53,7 @@ def loss_row(name: str) -> dict[str, Any]:
         "name": loss.name,
         "title": loss.title,
         "formula": loss.formula,
-        "latex": loss.latex,
         "minimizer": claims.minimizer.formula,
-        "minimizer_latex": claims.minimizer.latex,
         "convex": claims.convex,
         "symmetric": claims.symmetric_constant is not None,
         "recovers_eta": claims.minimizer.recovers_eta,
@@ -232,20 +228,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\|*_`\[]|<(?=[\w/]))", r"\\\1", text)
 
 
-_CAPTIONS = {
-    "ber": "Mean balanced accuracy and standard error for BER minimization from corrupted labels",
-    "auc": "Mean AUC score and standard error for AUC maximization from corrupted labels",
-}
-_TRIALS = (
-    "Outperforming methods are highlighted in boldface using one-sided t-test with the significance level 5\\%. "
-    "The experiments were conducted {} times."
-)
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
 _DOCUMENT = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[a4paper,landscape,margin=20mm]{geometry}
@@ -255,57 +237,41 @@ _DOCUMENT = r"""\documentclass[10pt]{article}
 %s
 \end{document}
 """
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
 
 
-def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write the paper's tables with our numbers (booktabs), each into its own file, and ``tables.tex``, all of them."""
-    texts = {}
-    dims = {cell.dataset: str(cell.dim) for cell in published_cells()}
+def comparison_latex(cells: Sequence[Cell]) -> str:
+    """Return the paper's tables with our numbers, as a document in LaTeX."""
+    require("report", "LaTeX tables need jinja2", "jinja2")
+    import pandas as pd
+
+    parts = []
     for table in score_tables(cells):
-        name = f"{table.family}_{table.risk}"
-        if table.noise is None:
-            where, headings = " with varying noises", {"Dataset": "l", r"$(\pi,\pi')$": "l"}
-            data = latex_escaped(table.cells[0].dataset.replace("mnist", "MNIST"))
-            labels = [[data if i == 0 else "", f"${table.label(of).replace(' ', '')}$"]
-                      for i, of in enumerate(table.rows)]  # fmt: skip
-        else:
-            pi, pi_prime = map(float, table.noise)
-            name += "_pi" + "_".join(f"{of:.2f}" if round(of, 2) == of else repr(of) for of in (pi, pi_prime))
-            where, headings = rf", where $\pi = {pi}$ and $\pi' = {pi_prime}$", {"Dataset": "l"}
-            labels = [[latex_escaped(table.label(of))] for of in table.rows]
-            if table.family == "uci":
-                headings["Dim."] = "r"
-                labels = [
-                    [*names, dims.get(table.label(of), "--")] for names, of in zip(labels, table.rows, strict=True)
-                ]
-        name = re.sub(r"[^A-Za-z0-9._]+", "-", name)  # LaTeX accepts few special characters in file names
-        texts[name] = _latex(table, f"{_CAPTIONS[table.risk]}{where}.", headings, labels)
-    inputs = [rf"\input{{{name}.tex}}" + r"\clearpage" * (i % 2 == 0) for i, name in enumerate(texts, 1)]  # two a page
-    texts["tables"] = _DOCUMENT % "\n".join(inputs)
-    for name, text in texts.items():
-        write_whole(folder / f"{name}.tex", text)
-    return [folder / f"{name}.tex" for name in texts]
+        headings = ["Noise" if table.noise is None else "Dataset", *map(loss_heading, table.losses)]
+        rows = [
+            [latex_escaped(table.label(row)), *(_latex_score(row.get(loss)) for loss in table.losses)]
+            for row in table.rows
+        ]
+        trials = " or ".join(map(str, sorted({cell.trials for cell in table.cells})))
+        caption = (
+            f"{latex_escaped(table.title(noise_text))}. Mean and standard error of {trials} trials. Methods that a "
+            r"one-sided t-test at 5\% does not find to be worse than the best one are in boldface."
+        )
+        frame = pd.DataFrame(rows, columns=list(map(latex_escaped, headings)))
+        parts.append(frame.to_latex(index=False, escape=False, caption=caption, position="htb"))
+    return _DOCUMENT % "\\clearpage\n".join(parts)
 
 
-def _latex(table: ScoreTable, caption: str, headings: Mapping[str, str], labels: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first columns have these headings, each with its alignment, and these labels."""
-    trials = " or ".join(map(str, sorted({cell.trials for cell in table.cells})))
-    body = []
-    for names, row in zip(labels, table.rows, strict=True):
-        cells = (row.get(loss) for loss in table.losses)
-        body.append([*names, *("--" if of is None else _latex_score(of.mean, of.se, of.bold) for of in cells)])
-    titles = [*headings, *(latex_escaped(loss_heading(loss)) for loss in table.losses)]
-    columns = "".join(headings.values()) + "l" * len(table.losses)
-    first, *others = [" & ".join(line) + r" \\" for line in (titles, *body)]
-    return "\n".join(
-        [r"\begin{table}[htb]", r"\centering", rf"\caption{{{caption} {_TRIALS.format(trials)}}}",
-         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule",
-         r"\end{tabular}", r"\end{table}", ""]
-    )  # fmt: skip
-
-
-def _latex_score(mean: float, se: float | None, bold: bool) -> str:
-    return rf"\textbf{{{score_text(mean, se)}}}" if bold else score_text(mean, se)
+def _latex_score(cell: Cell | None) -> str:
+    if cell is None:
+        return "--"
+    text = score_text(cell.mean, cell.se)
+    return rf"\textbf{{{text}}}" if cell.bold else text
 
 
 def latex_escaped(text: str) -> str:
