@@ -107,7 +107,6 @@ lines: $(VENV)/.core
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/pairwise.py run
 	$(BIN)/python -m benchmarks.seconds
-	$(BIN)/python benchmarks/boosting.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
