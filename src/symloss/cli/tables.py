@@ -43,8 +43,8 @@ def fit(
 
     Example: `symloss fit data.csv --label churn --risk auc --out model`
     """
+    from symloss.tabular.documents import print_summary, summary
     from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.page import print_summary, summary
 
     model = _made(data, label, out, as_json, options, risk=risk).model
     written, found = sorted(out.iterdir()), evaluate(model)
@@ -122,8 +122,7 @@ def audit(
     """
     from symloss.columns import as_text
     from symloss.tabular.documents import noise_summary
-    from symloss.tabular.evaluation import percent
-    from symloss.tabular.labels import label_table
+    from symloss.tabular.evaluation import label_table, percent
 
     if each_class:
         _audit_classes(data, label, out, as_json, options)
@@ -166,11 +165,9 @@ def review(
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
-    from symloss.tabular.documents import Documents, check_data_apart, check_folder
-    from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.labels import noise_in_words, review_in_words
+    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder
+    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
-    from symloss.tabular.page import About
     from symloss.tabular.predicting import whole_table
     from symloss.tabular.reading import ReadOptions
 
@@ -203,8 +200,7 @@ def page(model: of.Model, **options: Any) -> None:
     Example: `symloss page model --wrong-positive 0.2 --wrong-negative 0.1 --cost-false-negative 5`
     """
     from symloss.tabular.documents import Documents
-    from symloss.tabular.evaluation import evaluate, with_rates
-    from symloss.tabular.labels import noise_in_words
+    from symloss.tabular.evaluation import evaluate, noise_in_words, with_rates
     from symloss.tabular.predicting import Wanted, cost_threshold
 
     pi, pi_prime = of.rates(options).values()
@@ -328,9 +324,8 @@ def _made(
     What is found in the table is printed at once, unless it is to be quiet.
     """
     from symloss.tabular import fit
-    from symloss.tabular.documents import Documents
+    from symloss.tabular.documents import About, Documents
     from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
-    from symloss.tabular.page import About
 
     files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
     read, ids = _opened(data, label, out, [*files, LABELS, NOISE, PAGE], what, options)

@@ -147,38 +147,6 @@ def given_path(*names: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def places(info: DatasetInfo) -> list[str]:
-    """Return where the files of a data set are, without verifying them; the list is empty if a file is missing."""
-    found = set()
-    for file in info.files:
-        if given_path(file.name, *file.further_names):
-            found.add("SYMLOSS_DATA")
-        elif (cache_folder() / file.name).is_file():
-            found.add("cache")
-        else:
-            return []
-    return sorted(found)
-
-
-def find_files(info: DatasetInfo, files: Sequence[DataFile], allow_download: bool) -> list[Path]:
-    """Return the paths of files of a data set, after verifying all of them."""
-    given = {file.name: given_path(file.name, *file.further_names) for file in files}
-    for file in files:
-        if path := given[file.name]:
-            verify(path, file.sha256)  # it is the user's own: we must not replace it
-    missing = [file for file in files if not given[file.name] and not _in_cache(file)]
-    failed = _download(info, missing) if missing and allow_download else []
-    if missing := [file for file in missing if not _in_cache(file)]:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        urls = " and ".join(dict.fromkeys(file.urls[0].partition("#")[0] for file in missing))
-        raise FileNotFoundError(
-            f"{info.name} needs {missing[0].name}{more}, not found in SYMLOSS_DATA ({data_folder() or 'not set'}) or "
-            f"in the cache ({cache_folder()}){''.join(f'; {reason}' for reason in failed)}. "
-            f"Fetch {urls}, unpack it, and put the files into {data_folder() or 'a folder that SYMLOSS_DATA names'}"
-        )
-    return [given[file.name] or cache_folder() / file.name for file in files]
-
-
 def verify(path: Path, sha256: Sequence[str]) -> None:
     """Raise ValueError unless a file has one of these checksums."""
     with path.open("rb") as stream:
@@ -197,14 +165,14 @@ def _in_cache(file: DataFile) -> bool:
     return True
 
 
-def _download(info: DatasetInfo, missing: Sequence[DataFile]) -> list[str]:
+def _download(name: str, missing: Sequence[DataFile]) -> list[str]:
     """Download missing files into the cache, in one process at a time; return what failed."""
     failed: list[str] = []
     try:
         require("data", "downloads need pooch", "pooch")
         cache_folder().mkdir(parents=True, exist_ok=True)
         with (
-            FileLock(cache_folder() / f".{info.name}.lock"),
+            FileLock(cache_folder() / f".{name}.lock"),
             tempfile.TemporaryDirectory(prefix=".", dir=cache_folder()) as folder,
         ):
             for file in missing:
@@ -417,8 +385,15 @@ def where(name: str) -> list[str]:
 
     Places are ``"SYMLOSS_DATA"``, ``"cache"`` and ``"generator"``. The files are looked for, but not verified.
     """
-    record = info(name)
-    return places(record) or (["generator"] if name in GENERATORS else [])
+    found = set()
+    for file in info(name).files:
+        if given_path(file.name, *file.further_names):
+            found.add("SYMLOSS_DATA")
+        elif (cache_folder() / file.name).is_file():
+            found.add("cache")
+        else:
+            return ["generator"] if name in GENERATORS else []
+    return sorted(found)
 
 
 def fetch(name: str, *, split: str | None = None, download: bool = True) -> list[Path]:
@@ -438,7 +413,21 @@ def fetch(name: str, *, split: str | None = None, download: bool = True) -> list
         have = f"the splits {', '.join(record.splits)}" if record.splits else "no official split"
         raise ValueError(f"{name} has {have}, got split={split!r}")
     files = [file for file in record.files if split is None or file.name in record.splits[split]]
-    return find_files(record, files, download)
+    given = {file.name: given_path(file.name, *file.further_names) for file in files}
+    for file in files:
+        if path := given[file.name]:
+            verify(path, file.sha256)  # it is the user's own: we must not replace it
+    missing = [file for file in files if not given[file.name] and not _in_cache(file)]
+    failed = _download(name, missing) if missing and download else []
+    if missing := [file for file in missing if not _in_cache(file)]:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        urls = " and ".join(dict.fromkeys(file.urls[0].partition("#")[0] for file in missing))
+        raise FileNotFoundError(
+            f"{name} needs {missing[0].name}{more}, not found in SYMLOSS_DATA ({data_folder() or 'not set'}) or "
+            f"in the cache ({cache_folder()}){''.join(f'; {reason}' for reason in failed)}. "
+            f"Fetch {urls}, unpack it, and put the files into {data_folder() or 'a folder that SYMLOSS_DATA names'}"
+        )
+    return [given[file.name] or cache_folder() / file.name for file in files]
 
 
 def load(name: str, *, split: str | None = None, negative: str | None = None, download: bool = True) -> Dataset:

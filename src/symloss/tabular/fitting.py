@@ -15,9 +15,8 @@ from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.messages import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
-from symloss.tabular.evaluation import rows_of
+from symloss.tabular.evaluation import OWN, rows_of, wrong_probability
 from symloss.tabular.given_labels import read_labels
-from symloss.tabular.labels import OWN, wrong_probability
 from symloss.tabular.model import Rows, TableModel, features_of
 from symloss.tabular.reading import Read, ReadOptions, check_columns, labeled_table
 
@@ -228,12 +227,6 @@ def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
     for name, form in encoder.forms.items():
         if form.decision != "numbers" and name not in encoder.categorical:
             yield f"{name}: {form.decision}"
-    for name in [name for name, form in encoder.forms.items() if not form.measured]:
-        texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
-        spaced = [text for text in texts if text != text.strip()]
-        if spaced:
-            rows = int(frame[name].isin(spaced).sum())
-            yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
     if encoder.dropped:
         yield "dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoder.dropped.items())
     numbers = [name for name, form in encoder.forms.items() if form.measured]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from symloss.columns import MISSING, Numbers, are_codes, as_pandas, column_names, is_number
-from symloss.messages import argument, remember_lines, require
+from symloss.messages import argument, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,13 +146,6 @@ class Dialect(NamedTuple):
         """Yield the line and the values of each row below the names."""
         with self.path.open(encoding=self.encoding, newline="") as lines:
             yield from islice(records(islice(lines, self.above, None), self.sep, self.above + 1, strict), 1, None)
-
-    def line_of(self, row: int) -> int | None:
-        """Return the line where a row begins, counted from 0 after the names; None if it can no longer be read."""
-        try:
-            return next((line for line, _ in islice(self.records(), row, None)), None)
-        except (OSError, csv.Error):
-            return None
 
     def what_is_wrong(self) -> str | None:
         """Return the first row that has more or fewer values than there are names, or the quote that stays open."""
@@ -398,7 +391,6 @@ def read_pieces(
     with open_source(path) as source:
         if options.sheet is not None and source.kind != "Excel":  # it may be another file than was meant
             raise ValueError(f"{source.name} is a {source.kind} file and has no sheets; leave out {argument('sheet')}")
-        remember_lines(None)
         for frame, notes, decimal, written in _READERS[source.kind](source, rows, text, options):
             index = pd.RangeIndex(start, start + len(frame))
             if len(frame):
@@ -411,7 +403,6 @@ def read_pieces(
 def _read_text(source: Source, rows: int | None, text: Collection[str], options: ReadOptions) -> Iterator[Read]:
     dialect = find_dialect(source, options)
     _check_names(dialect.names, source)
-    remember_lines(dialect.line_of)
     encoding = ENCODINGS.get(dialect.encoding, dialect.encoding)
     for table in _text_tables(source, dialect, rows):
         written = table.to_pandas().replace("", None)
@@ -431,7 +422,7 @@ def _text_tables(source: Source, dialect: Dialect, rows: int | None) -> Iterator
     import pyarrow.compute as pc
     import pyarrow.csv
 
-    first_line = dialect.line_of(0)
+    first_line = next((line for line, _ in dialect.records()), None)
     if first_line is None:
         return
     names = [name or f"Unnamed: {k}" for k, name in enumerate(dialect.names)]

@@ -14,10 +14,9 @@ from sklearn.base import clone
 
 from symloss.audit import Noise
 from symloss.columns import as_text
-from symloss.tabular.evaluation import LEVEL, with_quality
+from symloss.tabular.evaluation import LEVEL, with_quality, wrong_probability
 from symloss.tabular.fitting import learn, weights_of
 from symloss.tabular.given_labels import match_labels
-from symloss.tabular.labels import wrong_probability
 from symloss.tabular.model import Review, Rows, TableModel, features_of
 from symloss.tabular.reading import TO_BE_FOUND, ReadOptions, check_columns, read, read_pieces
 
