@@ -24,7 +24,7 @@ from symloss.columns import Encoding
 from symloss.estimators.saving import load_with, save_with
 from symloss.messages import as_options
 from symloss.tabular.checks import WARNING, Differences, check_table, disagreement
-from symloss.tabular.documents import About, Documents, fit_page, noise_summary, shown, summary
+from symloss.tabular.documents import About, Documents, fit_page, noise_summary, summary
 from symloss.tabular.evaluation import (
     Importance,
     column_importance,
@@ -434,13 +434,6 @@ def test_costs_on_clean_labels_are_nearly_the_smallest(costs):
     assert ((found.scores > threshold) == (found.probabilities > costs[0] / sum(costs))).all()
 
 
-def test_costs_are_positive_numbers():
-    for cost in (0.0, -1.0, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="cost_false_positive must be a number above 0"):
-            Wanted(cost_false_positive=cost).check()
-    assert Wanted(cost_false_negative=3.0).costs == (1.0, 3.0)
-
-
 def test_what_each_threshold_does_is_counted(data, model):
     found = evaluate(model)
     made = {choice.option: choice for choice in choices(found, model)}
@@ -655,23 +648,6 @@ def test_rates_that_cannot_be_are_a_warning_on_the_page():
     with pytest.warns(UserWarning, match="cannot be"):
         model = fit(frame, drop=["who"], pi=0.6, pi_prime=0.4)
     assert "cannot be: " in text_of(fit_page(model, frame, None, About("data.csv")))
-
-
-def test_what_is_chance_is_pale():
-    frame, _ = table(150)
-    model = fit(frame, drop=["who"])
-    chance, clear = Importance("plan", 0.006, 0.004), Importance("x", 0.3, 0.01)
-    page = fit_page(model, frame, [chance], About("data.csv"))
-    assert '<tr class="pale"><th scope="row">plan' in page
-    assert 'width="12.0"' in page  # it does not fill the width
-    assert "relies on most" not in text_of(page)
-    assert "The column x is what the ranking relies on most" in text_of(fit_page(model, frame, [clear], About("d")))
-
-
-def test_values_are_texts_that_can_be_read():
-    values = (1.0, 0.1234567, "a" * 100, float("nan"), True, "x\ny", None, pd.NaT, [1, 2])
-    texts = ["1", "0.123457", "a" * 79 + "…", "", "True", "x\\ny", "", "", "[1, 2]"]
-    assert [shown(value) for value in values] == texts
 
 
 def test_a_page_that_fails_loses_nothing(data, model, tmp_path, monkeypatch):
