@@ -99,7 +99,6 @@ tables: $(VENV)/.core
 	for run in cifar10 mnist-matched; do for way in dropout_off chosen_epoch; do \
 	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md --json > /dev/null || exit 1; \
 	done; done
-	$(BIN)/symloss compare results/uci-matched results/mnist-matched results/cifar10 --worst 30 > results/worst_scores.txt
 
 lines: $(VENV)/.core
 	$(BIN)/python benchmarks/lines.py

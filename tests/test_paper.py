@@ -32,19 +32,17 @@ from symloss.paper.compare import (
     LOSSES,
     Cell,
     boldface,
-    chance_by_family,
     compare,
     comparison_csv,
     find_published,
     published_cells,
     summarize,
     summary_json,
-    worst_cells,
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk, train
 from symloss.paper.results import MATCHED, PRINTED, TRIALS, Run, Settings, label, read_run, tidy, write_run
 from symloss.paper.run import Part, plan, run, run_part, run_trials
-from symloss.paper.tables import comparison_latex, comparison_markdown, print_comparison, print_summary, print_worst
+from symloss.paper.tables import comparison_latex, comparison_markdown, print_comparison, print_summary
 
 ROOT = Path(sl.__file__).parents[2]
 SOURCE = Path(os.environ.get("SYMLOSS_PAPER", ROOT.parent / "shared" / "paper" / "paper.tex"))
@@ -220,22 +218,6 @@ def test_what_the_paper_lacks(made_up):
         compare([own], "dropout_off")
 
 
-@pytest.mark.parametrize("family", ["uci", "cifar10"])
-def test_chance_gives_as_many_large_z_as_expected(family):
-    trials = TRIALS[family]
-    scores = 80 + 4 * np.random.default_rng(0).normal(size=(2, 8000, trials))
-    means, errors = scores.mean(2), scores.std(2, ddof=1) / trials**0.5
-    cells = [
-        Cell(family, "", "auc", 1, 0, "hinge", ours, our_error, trials, True, round(papers, 1), round(papers_error, 1))
-        for ours, papers, our_error, papers_error in zip(*means, *errors, strict=True)
-    ]
-    found = chance_by_family(cells)["all"]
-    for count, expected in zip(found.found[:2], found.expected[:2], strict=True):
-        assert abs(count - expected) < 4 * expected**0.5 + 0.05 * expected  # Welch's formula is itself approximate
-    assert abs(worst_cells(cells, 1)[0].z) == found.largest
-    assert chance_by_family([Cell("own", "x", "auc", 1, 0, "hinge", 10.0, 0.1, 20, True)]) == {}
-
-
 @pytest.mark.skipif(not (ROOT / "results").is_dir(), reason="the results are only in the repository")
 @pytest.mark.parametrize(("name", "rms"), [("uci-matched", 0.72), ("mnist-matched", 2.77), ("cifar10", 0.62)])
 def test_the_committed_results(name, rms):
@@ -290,10 +272,10 @@ def test_latex_is_well_formed(tmp_path, made_up):
 def test_markdown(made_up):
     text = comparison_markdown(compare([made_up("uci"), made_up("mnist"), AWKWARD]))
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 1 + 8 + 2 + 1 + 2
+    assert len(tables) == 1 + 8 + 2 + 1
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
-    assert (text.count("| ours |"), text.count("| paper |")) == (72 + 8 + 1 + 1, 72 + 8 + 1)
+    assert (text.count("| ours |"), text.count("| paper |")) == (72 + 8 + 1, 72 + 8)
     assert r"a\_b & c\|d \[red]x\[/red] #1" in text
     assert "The paper has none of these scores, so there is nothing" in comparison_markdown(compare([AWKWARD]))
 
@@ -302,7 +284,6 @@ def test_terminal(made_up):
     cells, stream = compare([made_up("uci", datasets=["susy", "mushroom"]), AWKWARD]), io.StringIO()
     for show in (print_comparison, print_summary):
         show(cells, Console(file=stream, width=80))
-    print_worst(cells, 3, Console(file=stream, width=80))
     text = stream.getvalue()
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert "a_b & c|d [red]x[/red] #1" in text
@@ -589,6 +570,3 @@ def test_compare_writes_every_file_and_no_result(tmp_path, made_up):
         assert refused.stderr.endswith(" is a result; it is not overwritten\n")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
     assert json.loads(command("compare", folder, "--json").stdout)["compared"] == 112
-    worst = command("compare", folder, "--worst", 3).output.splitlines()
-    sizes = sorted((cell.z for cell in compare([read_run(folder)])), key=abs, reverse=True)[:3]
-    assert [float(line.split()[-1]) for line in worst[2:5]] == pytest.approx(sizes, abs=0.051)

@@ -66,23 +66,22 @@ class _Blas:
     def __enter__(self) -> None:
         with self._lock:
             if not self._blocks:
-                libraries = _loaded(len(sys.modules)).select(user_api="blas").lib_controllers
-                self._before = [(library, library.num_threads) for library in libraries]
-                self._set((library, 1) for library in libraries)
+                for library in _loaded(len(sys.modules)).select(user_api="blas").lib_controllers:
+                    self._before.append((library, library.num_threads))
+                    _set_threads(library, 1)
             self._blocks += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._blocks -= 1
-            if not self._blocks:
-                self._set(self._before)
+            while not self._blocks and self._before:
+                _set_threads(*self._before.pop())
 
-    @staticmethod
-    def _set(numbers: Iterable[tuple[Any, int]]) -> None:
-        for library, number in numbers:
-            library.set_num_threads(number)
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread()  # otherwise no other thread could set it
+
+def _set_threads(library: Any, number: int) -> None:
+    library.set_num_threads(number)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread()  # otherwise no other thread could set it
 
 
 _blas = _Blas()

@@ -212,7 +212,6 @@ def compare(
     latex: Annotated[Path | None, option("Write all tables into this LaTeX file.", "FILE")] = None,
     figures: Annotated[Path | None, option("Draw figures 4 and 5, and scores against the paper's.", "FOLDER")] = None,
     scores: Annotated[str | None, option(_SCORES, "NAME", "as published, dropout on, last epoch")] = None,
-    worst: Annotated[int | None, option("Print only so many scores, those that differ most.", "NUMBER", min=1)] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare results with the paper's, score by score, and say how well they agree.
@@ -229,7 +228,6 @@ def compare(
         comparison_markdown,
         print_comparison,
         print_summary,
-        print_worst,
     )
 
     further = [way for way in WAYS if way != PUBLISHED]
@@ -252,13 +250,10 @@ def compare(
         print(json.dumps(summary_json(cells), indent=2))
         return
     console = new_console()
-    if worst:
-        print_worst(cells, worst, console)
-    else:
-        print_comparison(cells, console)
-        print_summary(cells, console)
-        for protocol, trials, seed in sorted({(run.protocol or "unnamed", run.trials, run.seed) for run in runs}):
-            print(f"protocol {protocol}, {trials} trials, seed {seed}")
+    print_comparison(cells, console)
+    print_summary(cells, console)
+    for protocol, trials, seed in sorted({(run.protocol or "unnamed", run.trials, run.seed) for run in runs}):
+        print(f"protocol {protocol}, {trials} trials, seed {seed}")
     for path in written:
         print(f"wrote {path}")
 

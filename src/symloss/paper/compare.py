@@ -37,7 +37,6 @@ _OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no car; 
 _FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
 _COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
             "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
-LIMITS = (2, 3, 4, 5)  # of |z|, in standard errors
 
 
 class PublishedCell(NamedTuple):
@@ -248,55 +247,6 @@ def comparison_csv(cells: Sequence[Cell]) -> str:
     return stream.getvalue()
 
 
-class Chance(NamedTuple):
-    """How many cells have a ``|z|`` above each of ``LIMITS``, and its largest value, as found and by chance alone."""
-
-    cells: int
-    found: tuple[int, ...]
-    expected: tuple[float, ...]
-    largest: float
-    median_largest: float
-
-
-def worst_cells(cells: Sequence[Cell], number: int) -> list[Cell]:
-    """Return the cells with the largest ``|z|``, the largest first."""
-    return sorted(_with_z(cells), key=lambda cell: -abs(cell.z or 0.0))[:number]
-
-
-def chance_by_family(cells: Sequence[Cell]) -> dict[str, Chance]:
-    """Return how large ``|z|`` is among the cells of each family and among all, and by chance.
-
-    By chance, z has Student's t-distribution with Welch's degrees of freedom, because standard errors are from 10 or 20
-    trials; the part of its variance that is rounding is known exactly.
-    """
-    families = {family: [cell for cell in _with_z(cells) if cell.family == family] for family in TRIALS}
-    return {name: _chance(of) for name, of in (*families.items(), ("all", _with_z(cells))) if of}
-
-
-def _chance(cells: Sequence[Cell]) -> Chance:
-    import numpy as np
-    from scipy.optimize import brentq
-    from scipy.special import stdtr
-
-    numbers = [(cell.se, cell.paper_se, cell.trials - 1, TRIALS[cell.family] - 1) for cell in cells]
-    se, paper_se, freedom, paper_freedom = np.array(numbers, dtype=float).T
-    ours, papers = se**2, paper_se**2 + ROUNDING_VARIANCE
-    degrees = (ours + papers + ROUNDING_VARIANCE) ** 2 / (ours**2 / freedom + papers**2 / paper_freedom)
-    sizes = [abs(cell.z or 0.0) for cell in cells]
-
-    def none_beyond(size: float) -> float:
-        """Return the logarithm of the probability that no cell is beyond, plus log 2: zero at the median."""
-        return float(np.log1p(-2 * stdtr(degrees, -size)).sum() + math.log(2))
-
-    return Chance(
-        len(cells),
-        tuple(sum(size > limit for size in sizes) for limit in LIMITS),
-        tuple(float(2 * stdtr(degrees, -limit).sum()) for limit in LIMITS),
-        max(sizes),
-        float(brentq(none_beyond, 1e-6, 1e6)),
-    )
-
-
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Return the cells in rows: one row per data set, risk and noise rate."""
     return [list(row) for _, row in groupby(cells, key=lambda cell: cell.row)]
@@ -314,10 +264,6 @@ def loss_order(loss: str) -> tuple[int, str]:
 
 def _place(name: str, known: Sequence[str]) -> tuple[int, str]:
     return known.index(name) if name in known else len(known), name
-
-
-def _with_z(cells: Sequence[Cell]) -> list[Cell]:
-    return [cell for cell in cells if cell.z is not None and cell.family in TRIALS]
 
 
 def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:

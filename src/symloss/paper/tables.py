@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 from symloss.losses import get_loss, list_losses
 from symloss.messages import require
 from symloss.paper.compare import (
-    LIMITS,
     LOSSES,
     Cell,
-    chance_by_family,
     loss_order,
     noise_text,
     rows_of,
     summarize,
     summarize_parts,
-    worst_cells,
 )
 
 if TYPE_CHECKING:
@@ -30,12 +27,6 @@ TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoi
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
 FAMILIES = {"uci": "UCI and LIBSVM", "mnist": "MNIST", "cifar10": "CIFAR-10, airplane against"}
 SUMMARY_COLUMNS = ("", "scores", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
-WORST_COLUMNS = ("family", "data set", "score", "noise", "loss", "ours", "paper", "diff", "z")
-CHANCE_COLUMNS = ("", "scores", *(f"|z| > {limit}" for limit in LIMITS), "largest")
-CHANCE_NOTE = (
-    "Number of scores with a large |z|, and in brackets the number that chance alone would give, and the median of the "
-    "largest |z|:"
-)
 ScoreText = Callable[[float, float | None, bool | None], str]  # of a mean, its standard error and its boldface
 
 
@@ -172,25 +163,6 @@ def near_text(cells: Sequence[Cell]) -> str:
     return f"Within 1.5 points of the paper: {near} of the scores; within 3 points: {less}."
 
 
-def worst_texts(cells: Sequence[Cell], number: int) -> list[list[str]]:
-    """Return the cells that differ most from the paper's, one text for each of ``WORST_COLUMNS``."""
-    return [
-        [cell.family, cell.dataset, "BAC" if cell.risk == "ber" else "AUC", noise_text(cell.pi, cell.pi_prime),
-         loss_heading(cell.loss), score_text(cell.mean, cell.se), score_text(cell.paper_mean or 0.0, cell.paper_se),
-         f"{cell.difference:+.1f}", f"{cell.z:+.1f}"]
-        for cell in worst_cells(cells, number)
-    ]  # fmt: skip
-
-
-def chance_texts(cells: Sequence[Cell]) -> list[list[str]]:
-    """Return how many large values of ``|z|`` there are, and by chance, one text for each of ``CHANCE_COLUMNS``."""
-    return [
-        [name, str(of.cells), *(f"{n} ({expected:.1f})" for n, expected in zip(of.found, of.expected, strict=True)),
-         f"{of.largest:.1f} ({of.median_largest:.1f})"]
-        for name, of in chance_by_family(cells).items()
-    ]  # fmt: skip
-
-
 def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     """Return the comparison as Markdown; ``scored`` says how our networks are scored, if not as published."""
     parts = [
@@ -208,9 +180,6 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     for table in score_tables(cells):
         headings = ["π, π'" if table.noise is None else "data set", "", *map(loss_heading, table.losses)]
         parts += [f"## {_escaped(table.title())}", _markdown(headings, score_lines(table, _markdown_score))]
-    if worst := worst_texts(cells, 20):
-        parts += ["## The scores that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
-                  _markdown(CHANCE_COLUMNS, chance_texts(cells))]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
@@ -301,13 +270,6 @@ def print_summary(cells: Sequence[Cell], console: Console) -> None:
     """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate."""
     _print_table(SUMMARY_COLUMNS, summary_lines(cells), 1, console)
     console.print("\n".join([near_text(cells), LEGEND]).strip(), highlight=False)
-
-
-def print_worst(cells: Sequence[Cell], number: int, console: Console) -> None:
-    """Print the cells that differ most, and how many such cells chance would give, for each family and for all."""
-    _print_table(WORST_COLUMNS, worst_texts(cells, number), 5, console)
-    console.print(CHANCE_NOTE, highlight=False)
-    _print_table(CHANCE_COLUMNS, chance_texts(cells), 1, console)
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int, console: Console) -> None:
