@@ -18,15 +18,19 @@ from symloss.drawing import COLORS
 from symloss.paper import figures
 from symloss.paper import run as running
 from symloss.paper.compare import compare
-from symloss.paper.images import Images, choose_epochs, halves, load_images, run_image_trials
-from symloss.paper.networks import (
+from symloss.paper.images import (
     KERNEL,
     Architecture,
+    Images,
     Layers,
     Stack,
+    choose_epochs,
     convolve_and_pool,
     draw_batches,
+    halves,
     has_kernels,
+    load_images,
+    run_image_trials,
     train_networks,
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk
