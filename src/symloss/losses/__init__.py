@@ -1,16 +1,6 @@
 """Margin losses l(z): many are built in, and others are made by subclassing ``Loss`` or wrapping a function."""
 
-from symloss.losses.base import (
-    Analytic,
-    CallableLoss,
-    ExponentialDecay,
-    Kink,
-    Loss,
-    Piecewise,
-    Properties,
-    Slope,
-    Structure,
-)
+from symloss.losses.base import CallableLoss, Loss, Properties, Slope
 from symloss.losses.builtin import (
     BarrierHinge,
     DoubleHinge,
@@ -36,6 +26,7 @@ from symloss.losses.noisy import (
     Tangent,
 )
 from symloss.losses.registry import LossLike, get_loss, import_named, list_losses
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, Structure
 
 __all__ = [
     "ActivePassive",

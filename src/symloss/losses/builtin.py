@@ -13,18 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import (
-    Analytic,
-    ExponentialDecay,
-    Kink,
-    Loss,
-    Piecewise,
-    Properties,
-    check_number,
-    step_down,
-    symmetric,
-)
+from symloss.losses.base import Loss, Properties, check_number, symmetric
 from symloss.losses.minimizer import Linear, Logit, Sign
+from symloss.losses.structure import Analytic, ExponentialDecay, Kink, Piecewise, step_down
 
 INF = math.inf
 

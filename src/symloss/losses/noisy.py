@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from symloss.losses.base import Analytic, Kink, Loss, Piecewise, Properties, check_number, symmetric
+from symloss.losses.base import Loss, Properties, check_number, symmetric
 from symloss.losses.minimizer import Linear, Logit, Minimizer, Sign, Stationary, Tan
+from symloss.losses.structure import Analytic, Kink, Piecewise
 
 INF = math.inf
 
