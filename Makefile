@@ -94,10 +94,10 @@ format: $(VENV)/.test
 # The comparison of each committed run with the paper, as files beside its scores.
 tables: $(VENV)/.core
 	for run in uci-matched uci-printed uci-further cifar10 mnist-matched mnist-printed; do \
-	  $(BIN)/symloss compare results/$$run --csv results/$$run/compared.csv --markdown results/$$run/tables.md --json > /dev/null || exit 1; \
+	  $(BIN)/symloss compare results/$$run --csv results/$$run/compared.csv --markdown results/$$run/tables.md > /dev/null || exit 1; \
 	done
 	for run in cifar10 mnist-matched; do for way in dropout_off chosen_epoch; do \
-	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md --json > /dev/null || exit 1; \
+	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md > /dev/null || exit 1; \
 	done; done
 
 lines: $(VENV)/.core

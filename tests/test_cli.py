@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import shutil
@@ -42,13 +41,6 @@ def test_analyze():
         assert name in result.output
 
 
-def test_analyze_as_json():
-    report = json.loads(run("analyze", "unhinged", "--json").output)
-    assert report["symmetric"]["answer"] == "yes"
-    assert report["K"] == 2
-    assert report["excess_risk_constant"] == "infinity"
-
-
 def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "import torch, symloss as sl, math\n"
@@ -67,8 +59,7 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
         "        raise TypeError('boom')\n"
     )
     monkeypatch.chdir(tmp_path)
-    report = json.loads(run("analyze", "mine:Mine", "--json").output)
-    assert report["symmetric"]["answer"] == "yes"
+    assert "l(z) + l(-z) = 1 at " in " ".join(run("analyze", "mine:Mine").output.split())
     for command, message in (
         (("analyze", "mine:Other"), "cannot import mine:Other"),
         (("analyze", "mine:scalar"), "mine:scalar failed on a tensor of margins"),
@@ -124,9 +115,6 @@ def test_datasets(tmp_path, monkeypatch):
     assert lines["twonorm"].endswith("generator ")
     (tmp_path / "spambase.data").touch()
     assert run("datasets", "spambase").output.count("cache") == 1
-    (record,) = json.loads(run("datasets", "adult", "--json").output)
-    assert (record["rows"], record["dim"], record["where"]) == (45222, 104, [])
-    assert record["files"][0]["sha256"] == ["5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"]
 
 
 def test_datasets_fetch_verifies(tmp_path, monkeypatch):

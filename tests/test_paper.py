@@ -37,7 +37,7 @@ from symloss.paper.compare import (
     find_published,
     published_cells,
     summarize,
-    summary_json,
+    summarize_parts,
 )  # fmt: skip
 from symloss.paper.perceptrons import Classes, Risk, train
 from symloss.paper.results import MATCHED, PRINTED, TRIALS, Run, Settings, label, read_run, tidy, write_run
@@ -187,10 +187,10 @@ def test_summary_csv_and_json_of_results_that_differ_by_chance(made_up):
     assert summary["share_within_1_5"] == np.mean(np.abs(differences) <= 1.5)
     assert summary["share_z_below_2"] == np.mean([abs(cell.z) < 2 for cell in cells])
     assert 0.7 < summary["share_z_below_1"] < 0.95  # moved by one standard error, where z counts two
-    found = summary_json(cells)
-    assert found["boldface_agreement"] == round(found["boldface_agree"] / 560, 4)
-    assert list(found["by_noise"]) == ["(1.0, 0.0)", "(0.8, 0.3)", "(0.7, 0.4)", "(0.65, 0.45)"]
-    assert sum(part["compared"] for part in found["by_family"].values()) == 560
+    assert summary["boldface_agreement"] == summary["boldface_agree"] / 560
+    parts = summarize_parts(cells)
+    assert list(parts["noise"]) == ["(1.0, 0.0)", "(0.8, 0.3)", "(0.7, 0.4)", "(0.65, 0.45)"]
+    assert sum(part["compared"] for part in parts["family"].values()) == 560
     header, *lines = comparison_csv(cells).splitlines()
     assert header.startswith("family,dataset,objective,pi,pi_prime,loss,mean,se,trials,bold,paper_mean")
     for line, cell in zip(lines, cells, strict=True):
@@ -569,4 +569,3 @@ def test_compare_writes_every_file_and_no_result(tmp_path, made_up):
         assert refused.exit_code == 2
         assert refused.stderr.endswith(" is a result; it is not overwritten\n")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    assert json.loads(command("compare", folder, "--json").stdout)["compared"] == 112

@@ -339,13 +339,9 @@ def test_auc_regret_bounds_of_the_losses(reports):
     }  # fmt: skip
 
 
-def test_report_prints_and_serializes(reports):
+def test_a_report_prints_every_verdict(reports):
     for report in reports.values():
-        text = str(report)
-        assert all(name.replace("_", " ") in text for name in report.verdicts)
-        data = report.to_dict()
-        assert data["symmetric"]["answer"] in ("yes", "no")
-        assert data["loss"] == repr(report.loss)
+        assert all(name.replace("_", " ") in str(report) for name in report.verdicts)
 
 
 @pytest.mark.parametrize("name", sl.list_losses())

@@ -217,7 +217,6 @@ def with_options(*groups: type) -> Callable[[Callable[..., None]], Callable[...,
     return shared
 
 
-Json = Annotated[bool, option("Print JSON instead of a table, for programs.", "", True, "--json")]
 Names = list[str] | None
 Data = Annotated[
     Path,

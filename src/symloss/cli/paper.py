@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from symloss.cli.application import (
-    Json,
     Losses,
     Names,
     code_of,
@@ -27,26 +24,25 @@ _SCORES = "How images are scored: dropout_off, or chosen_epoch (chosen on corrup
 Results = Annotated[list[Path], typer.Argument(help="Folders of symloss reproduce.", metavar="RESULTS...")]
 
 
-def losses(as_json: Json = False) -> None:
+def losses() -> None:
     """Show the losses and their properties: Table 1 of the paper, and the losses that are not in it.
 
     Example: `symloss losses`
     """
-    from symloss.losses import list_losses
-    from symloss.paper.tables import TABLE_1, loss_row
+    from symloss.losses import get_loss, list_losses
+    from symloss.paper.tables import TABLE_1
 
-    paper, further = [[*map(loss_row, of)] for of in (TABLE_1, [of for of in list_losses() if of not in TABLE_1])]
-    if as_json:
-        print(json.dumps([*paper, *further], indent=2))
-        return
     table = plain_table("loss: l(z) and f*(η)", "convex", "symmetric", "recovers η")
     table.title = "Table 1: losses and their properties"
-    for rows in (paper, further):
-        for row in rows:
-            marks = ["[green]✓[/]" if row[of] else "[dim]×[/]" for of in ("convex", "symmetric", "recovers_eta")]
-            minimizer = row["minimizer"].replace("eta", "η")
-            about = f"[bold]{row['title']}[/]\n[dim]l:[/]  {row['formula']}\n[dim]f*:[/] {minimizer}"
-            table.add_row(about, *marks, end_section=row is rows[-1])
+    for names in (TABLE_1, [name for name in list_losses() if name not in TABLE_1]):
+        for loss in map(get_loss, names):
+            claims = loss.properties
+            assert claims is not None
+            answers = claims.convex, claims.symmetric_constant is not None, claims.minimizer.recovers_eta
+            marks = ["[green]✓[/]" if answer else "[dim]×[/]" for answer in answers]
+            minimizer = claims.minimizer.formula.replace("eta", "η")
+            about = f"[bold]{loss.title}[/]\n[dim]l:[/]  {loss.formula}\n[dim]f*:[/] {minimizer}"
+            table.add_row(about, *marks, end_section=loss.name == names[-1])
     table.caption = (
         "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
         "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
@@ -60,7 +56,6 @@ def analyze(
     r: Annotated[
         float | None, option("Half the width on which barrier hinge is symmetric, more than 0.", "NUMBER")
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
 
@@ -73,9 +68,6 @@ def analyze(
     loss = find_loss(name, **{key: value for key, value in (("b", b), ("r", r)) if value is not None})
     with code_of([name]):
         report = theory.analyze(loss)
-    if as_json:
-        print(json.dumps(report.to_dict(), indent=2))
-        return
     console = new_console()
     title = f"[bold]{escape(repr(loss))}[/bold]" + (f"   l(z) = {escape(loss.formula)}" if loss.formula else "")
     console.print(title, highlight=False)
@@ -212,7 +204,6 @@ def compare(
     latex: Annotated[Path | None, option("Write all tables into this LaTeX file.", "FILE")] = None,
     figures: Annotated[Path | None, option("Draw figures 4 and 5, and scores against the paper's.", "FOLDER")] = None,
     scores: Annotated[str | None, option(_SCORES, "NAME", "as published, dropout on, last epoch")] = None,
-    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare results with the paper's, score by score, and say how well they agree.
 
@@ -220,7 +211,7 @@ def compare(
     """
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
-    from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.compare import comparison_csv
     from symloss.paper.figures import save_result_figures
     from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
     from symloss.paper.tables import (
@@ -246,9 +237,6 @@ def compare(
     if latex:
         write_whole(latex, comparison_latex(cells))
     written += save_result_figures(figures, cells) if figures else []
-    if as_json:
-        print(json.dumps(summary_json(cells), indent=2))
-        return
     console = new_console()
     print_comparison(cells, console)
     print_summary(cells, console)
@@ -275,7 +263,6 @@ def report(
 def datasets(
     names: Annotated[Names, typer.Argument(help="Names of data sets; by default all.", metavar="[NAME]...")] = None,
     fetch: Annotated[bool, option("Download missing files, and verify all files.", "", True, "--fetch")] = False,
-    as_json: Json = False,
 ) -> None:
     """List the data sets: rows, dimension, share of positives, source, license, and whether the files are here.
 
@@ -289,10 +276,6 @@ def datasets(
     records = [info(name) for name in names or list_datasets()]
     for record in records if fetch else ():
         fetch_files(record.name)
-    if as_json:
-        facts = [{**asdict(record), "where": where(record.name)} for record in records]
-        print(json.dumps(facts, indent=2))
-        return
     table = plain_table("data set", "rows", "dim", "positive", "source", "license", "here")
     for record in records:
         here = " and ".join(where(record.name))

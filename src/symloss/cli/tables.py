@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sys
 import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +29,6 @@ def fit(
     label: of.Label,
     out: Annotated[Path, of.option("The folder to write the model into.", "FOLDER")],
     risk: Annotated[str, of.option("auc: rank rows well; ber: classify them well.", "auc|ber")] = "auc",
-    as_json: of.Json = False,
     **options: Any,
 ) -> None:
     """Fit a model to a table of which some labels are wrong, and write it into a folder.
@@ -43,15 +42,11 @@ def fit(
 
     Example: `symloss fit data.csv --label churn --risk auc --out model`
     """
-    from symloss.tabular.documents import print_summary, summary
+    from symloss.tabular.documents import print_summary
     from symloss.tabular.evaluation import evaluate
 
-    model = _made(data, label, out, as_json, options, risk=risk).model
-    written, found = sorted(out.iterdir()), evaluate(model)
-    if as_json:
-        print(json.dumps(summary(model, found) | {"files": [str(path) for path in written]}, indent=2))
-        return
-    print_summary(model, found, of.new_console())
+    model, written = _made(data, label, out, options, risk=risk).model, sorted(out.iterdir())
+    print_summary(model, evaluate(model), of.new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     if out / "report.html" in written:
         print(f"to look at: {out / 'report.html'}")
@@ -110,7 +105,6 @@ def audit(
     each_class: Annotated[
         bool, of.option("Labels of several classes: each against the rest.", "", True, "--each-class")
     ] = False,
-    as_json: of.Json = False,
     **options: Any,
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
@@ -125,13 +119,10 @@ def audit(
     from symloss.tabular.evaluation import label_table, percent
 
     if each_class:
-        _audit_classes(data, label, out, as_json, options)
+        _audit_classes(data, label, out, options)
         return
-    made = _made(data, label, out, as_json, options, audit=True)
+    made = _made(data, label, out, options, audit=True)
     found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
-    if as_json:
-        print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
-        return
     for sentence in found["words"]:
         print(sentence)
     unlabeled = made.model.rows is not None and made.model.rows.unlabeled
@@ -290,7 +281,7 @@ def annotators(
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 
 
-def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: dict[str, Any]) -> None:
+def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
     from symloss.tabular.documents import write_labels
     from symloss.tabular.evaluation import percent
     from symloss.tabular.fitting import audit_classes
@@ -301,13 +292,8 @@ def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: di
             raise ValueError(f"--{name.replace('_', '-')} is for two labels: it cannot be used with --each-class")
     read, ids = _opened(data, label, out, [LABELS, NOISE], "an audit of labels", options)
     with of.fit_progress() as progress:
-        tell = (lambda _: None) if as_json else print
-        table, found = audit_classes(read, label, ids, tell, progress=progress, **options)
-    noises = {name: asdict(noise) for name, (_, noise) in found.items()}
-    write_labels(out, table, noises)
-    if as_json:
-        print(json.dumps(noises, indent=2))
-        return
+        table, found = audit_classes(read, label, ids, print, progress=progress, **options)
+    write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
     shares = of.plain_table("label", "rows", "seem wrong", "90% interval")
     for name, (rows, noise) in found.items():
         ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
@@ -317,11 +303,11 @@ def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: di
 
 
 def _made(
-    data: Path, label: str, out: Path, quiet: bool, options: dict[str, Any], risk: str = "auc", audit: bool = False
+    data: Path, label: str, out: Path, options: dict[str, Any], risk: str = "auc", audit: bool = False
 ) -> Documents:
     """Fit a model to the table in a file, and write it and what it is good for into a folder; an audit keeps no model.
 
-    What is found in the table is printed at once, unless it is to be quiet.
+    What is found in the table is printed at once.
     """
     from symloss.tabular import fit
     from symloss.tabular.documents import About, Documents
@@ -329,11 +315,7 @@ def _made(
 
     files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
     read, ids = _opened(data, label, out, [*files, LABELS, NOISE, PAGE], what, options)
-
-    def tell(note: str) -> None:
-        if not quiet:
-            print(note, flush=True)
-
+    tell = partial(print, flush=True)
     for note in read.notes:
         tell(note)
     with of.fit_progress() as progress:

@@ -34,7 +34,6 @@ LEVEL = 0.05  # of the t-test that decides boldface
 
 _OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no car; that row is between bird and deer
 
-_FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
 _COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
             "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
 
@@ -222,23 +221,11 @@ def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, dict[str, Any]
     }
 
 
-def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside."""
-
-    def rounded(summary: dict[str, Any]) -> dict[str, Any]:
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in summary.items()}
-
-    return rounded(summarize(cells)) | {
-        f"by_{_FILE_WORDS.get(part, part)}": {name: rounded(summary) for name, summary in summaries.items()}
-        for part, summaries in summarize_parts(cells).items()
-    }
-
-
 def comparison_csv(cells: Sequence[Cell]) -> str:
     """Return the cells as CSV, one row per cell; missing values are empty, and boldface is 1 or 0."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_FILE_WORDS.get(name, name) for name in _COLUMNS)
+    writer.writerow("objective" if name == "risk" else name for name in _COLUMNS)
     for cell in cells:
         values = [getattr(cell, name) for name in _COLUMNS]
         writer.writerow(

@@ -35,22 +35,6 @@ def noise_equation(pi: float, pi_prime: float) -> str:
     return f"(π, π') = {noise_text(pi, pi_prime)}"
 
 
-def loss_row(name: str) -> dict[str, Any]:
-    """Return a built-in loss's row of Table 1, from the properties that it declares."""
-    loss = get_loss(name)
-    claims = loss.properties
-    assert claims is not None
-    return {
-        "name": loss.name,
-        "title": loss.title,
-        "formula": loss.formula,
-        "minimizer": claims.minimizer.formula,
-        "convex": claims.convex,
-        "symmetric": claims.symmetric_constant is not None,
-        "recovers_eta": claims.minimizer.recovers_eta,
-    }
-
-
 @dataclass(frozen=True)
 class ScoreTable:
     """A table of mean scores, with one column per loss.

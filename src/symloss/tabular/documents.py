@@ -1,4 +1,4 @@
-"""The results of a fit: a dict for programs, a printed table, and the files for people, a page and labels to check."""
+"""The results of a fit, for people: a printed table, a page, and labels to check."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-
 _SECONDS = 20.0  # to find out which columns matter
 
 
-def summary(model: TableModel, found: Evaluation) -> dict[str, Any]:
-    """Return the candidates with their scores on the labels given, their weights, and the scores of the average."""
+def summary(model: TableModel) -> dict[str, Any]:
+    """Return the candidates with their scores on the labels given and their weights, and those not tried."""
     estimator, results = model.estimator, model.estimator.cv_results_
     weights = {member.name: member.weight for member in estimator.members_}
     names = ("candidate", "mean_test_score", "std_test_score", "points")
@@ -67,20 +67,9 @@ def summary(model: TableModel, found: Evaluation) -> dict[str, Any]:
     ]
     return {
         "score": model.score_name,
-        "rows": len(rows_of(model).positive),
-        "features": len(model.encoding.features),
-        "label": model.label,
-        "negative": model.labels[0],
-        "positive": model.labels[1],
         "candidates": tried,
         "untried": [name for name in results["candidate"] if name not in {each["name"] for each in tried}],
         "time_limit": estimator.time_limit,
-        "corrupted_score": model.corrupted_score,
-        "clean_score": None if model.clean_score is None else asdict(model.clean_score),
-        "threshold": float(estimator.threshold_),
-        "noise": asdict(found.noise),
-        "notes": list(model.notes),
-        "warnings": [note.removeprefix(WARNING) for note in model.notes if note.startswith(WARNING)],
     }
 
 
@@ -97,7 +86,7 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     from rich.markup import escape
     from rich.table import Table
 
-    made = summary(model, found)
+    made = summary(model)
     candidates = sorted(made["candidates"], key=lambda each: -each["mean"])
     in_parts = len({each["rows"] for each in candidates}) > 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -112,11 +101,11 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     chosen = len(model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     lines = lack_of_time(made)
-    lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {made['corrupted_score']:.3f}")
+    lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {model.corrupted_score:.3f}")
     if model.clean_score is not None:
         where = "if which labels are wrong has nothing to do with the columns"
         lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
-    lines.append(f"threshold: {made['threshold']:.4g}, already subtracted from scores: above 0 is positive")
+    lines.append(f"threshold: {model.estimator.threshold_:.4g}, already subtracted from scores: above 0 is positive")
     lines += noise_in_words(found, model.labels)[:1]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -142,7 +131,8 @@ def fit_page(
     ``costs`` are those of a false positive and of a false negative, for a threshold of their own.
     """
     found, rows = evaluate(model), rows_of(model)
-    made = summary(model, found)
+    made = summary(model)
+    warned = [note.removeprefix(WARNING) for note in model.notes if note.startswith(WARNING)]
     negative, positive = map(shown, model.labels)
     table = label_table(model, frame, about.ids).dropna(subset="wrong_probability").head(SHOWN)
     columns = [each.column for each in importances] if importances else model.columns
@@ -164,7 +154,7 @@ def fit_page(
         "when_to_stop": when_to_stop(model),
         "words": noise_in_words(found, (negative, positive)),
         "reviewed": review_in_words(model.review, model.score_name) if model.review else [],
-        "warnings": [*made["warnings"], *found.warnings, *lack_of_time(made)],
+        "warnings": [*warned, *found.warnings, *lack_of_time(made)],
         "notes": [note for note in model.notes if not note.startswith(WARNING)],
         "bars": _bars(found, negative, positive),
         "columns": columns[:_COLUMNS],
