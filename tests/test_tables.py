@@ -205,7 +205,7 @@ def test_candidates_that_there_was_no_time_for_are_named():
     pool = [(name, sl.AUCClassifier(name)) for name in ("unhinged", "logistic")]
     frame, _ = table(100)
     found = fit(frame, drop="who", candidates=pool, time_limit=1e-9)
-    made = summary(found, evaluate(found))
+    made = summary(found)
     assert ([each["name"] for each in made["candidates"]], made["untried"]) == (["unhinged"], ["logistic"])
     assert "NaN" not in json.dumps(made)
     shown_page = text_of(fit_page(found, frame, None, About("data.csv")))
