@@ -194,7 +194,7 @@ def test_columns_read_as_text_stay_as_they_are_written(tmp_path):
     assert (found["b"].tolist(), found["a"][0], found["a"].isna().tolist()) == (["2", "True"], "1", [False, True])
 
 
-def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
+def test_commands_read_the_standard_input_and_name_rows(tmp_path):
     def run(*arguments, stdin=None):
         return CliRunner().invoke(app, list(map(str, arguments)), input=stdin, env={"COLUMNS": "140", "NO_COLOR": "1"})
 
@@ -394,11 +394,11 @@ def test_odd_cells_in_a_column_of_dates_are_said():
 
 
 @pytest.mark.parametrize("odd", ["1_000", "٣", "１２", "0x1F"])
-def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_row_and_line(tmp_path, odd):
+def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_its_row(tmp_path, odd):
     numbers = [f"{k}.5" for k in range(600)]
     numbers[17] = odd
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{number},{k % 2}\n" for k, number in enumerate(numbers)))
-    message = f"column 'x' holds numbers except '{odd}' in row 18 .line 19.: leave missing values empty"
+    message = f"column 'x' holds numbers except '{odd}' in row 18: leave missing values empty"
     with as_options(), pytest.raises(ValueError, match=message):
         fit(read(tmp_path / "a.csv").frame, "y", candidates=LINEAR, tell=str)
 
