@@ -1,4 +1,4 @@
-"""Fit candidates, ours and those of users, and score them on folds: on all points, or by successive halving."""
+"""Fit candidates, ours and those of users, and score them on folds."""
 
 from __future__ import annotations
 
@@ -141,8 +141,6 @@ def _threads_of(estimator: Any) -> AbstractContextManager[None]:
     return one_thread() if whole else nullcontext()
 
 
-_GROWTH = 8  # the better half of the candidates goes on to a part that is so many times as large
-_SMALLEST = 12_000  # points of a part, at least
 # Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.
 _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 
@@ -150,25 +148,19 @@ _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 class Search:
     """Candidates, their scores on folds, and the weights that follow from them.
 
-    Up to 96,000 points, all candidates are scored on all points. If there are more, all are scored on an eighth of them
-    (or an eighth of that, and so on, as long as it has 12,000 points), with both classes in equal numbers as far as
-    possible; the better half goes on to a part that is eight times as large.
-
-    After ``limit`` seconds no more candidates are scored; one always is, on all points. ``run(stage, function, names,
-    tasks)`` yields the number and the result of each task; tasks that nobody asks for are not begun.
+    After ``limit`` seconds no more candidates are scored; one always is. ``run(stage, function, names, tasks)`` yields
+    the number and the result of each task; tasks that nobody asks for are not begun.
 
     Attributes
     ----------
     by_fold : array of shape (k, folds)
-        The scores on the folds of the last part that a candidate was scored on; NaN if there was no time for it.
-    points : array of k int
-        The size of this part.
+        The scores on the folds; NaN if there was no time for a candidate.
     weights : array of k floats
         The weights of the average.
     scores : dict
-        The out-of-fold scores of all points, by the numbers of the candidates that were scored on all points.
+        The out-of-fold scores of all points, by the numbers of the candidates that were scored.
     on_folds : dict
-        The fits to the folds of candidates whose fits vary, if there are few points and every fold has most of them.
+        The fits to the folds of candidates whose fits vary, if every fold has most of the points.
     """
 
     def __init__(
@@ -180,62 +172,33 @@ class Search:
         run: Callable[..., Iterator[tuple[int, Any]]],
     ) -> None:
         self._candidates, self._metric, self._temperature, self._run = candidates, metric, temperature, run
-        self._end = None if limit is None else time.monotonic() + limit
-        self._middle = None if limit is None else time.monotonic() + limit / 2
-        self._seconds, self._means = np.zeros((2, len(candidates)))  # what a fold takes, a point; mean scores
+        self._end = np.inf if limit is None else time.monotonic() + limit
+        self._seconds, self._means = np.zeros((2, len(candidates)))  # of a fit; mean scores
         self._contributions: dict[int, Array] = {}
-        self.points = np.zeros(len(candidates), np.intp)
         self.weights = np.zeros(len(candidates))
         self.scores: dict[int, Array] = {}
         self.on_folds: dict[int, list[Any]] = {}
 
-    def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
-        """Score the candidates on folds of points; the seed is that of drawing parts of them."""
+    def over(self, data: TrainingData, folds: Folds, keeps: bool) -> None:
+        """Score the candidates on folds of points, as long as there is time; ``keeps`` allows to keep the fits."""
         check_test_folds(folds, data.positive)
-        n = len(data.weight)
+        least = _LEAST_SHARE * data.weight.sum()
+        keeps = keeps and self._temperature > 0 and len(folds) <= _MOST_FOLDS
+        keeps = keeps and all(data.weight[train].sum() >= least for train, _ in folds)
         self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
-        left = list(range(len(self._candidates)))
-        for part, of_part in _parts(data, folds, seed):
-            if len(part.weight) == n and self.points.any():
-                left = self._affordable(left, n * (len(folds) + 1))
-            self._score(left, part, of_part, n)
-            left = sorted(self.scores, key=lambda c: -self._means[c])[: (len(left) + 1) // 2]
-        self._weigh(data, folds)
-
-    def _affordable(self, best_first: list[int], points: int) -> list[int]:
-        """Return the candidates for which there is time to fit so many points; at least the fastest."""
-        seconds = points * self._seconds[best_first]
-        within = [c for c, total in zip(best_first, np.cumsum(seconds), strict=True) if _has_room(self._end, total)]
-        return within or [best_first[int(np.argmin(seconds))]]
-
-    def _score(self, left: list[int], data: TrainingData, folds: Folds, n: int) -> None:
-        """Score candidates on a part of the n points, as long as there is time."""
-        size = len(data.weight)
-        stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
-        keeps = size == n and self._keeps(data.weight, folds)
-        calls = [(c, k) for c in left for k in range(len(folds))]
+        calls = [(c, k) for c in range(len(self._candidates)) for k in range(len(folds))]
         tasks = [(self._candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
-        found: dict[int, dict[int, Scored]] = {c: {} for c in left}
-        self.scores = {}
-        for number, result in self._run(stage, fit_and_score, [self._candidates[c][0] for c, _ in calls], tasks):
+        names = [self._candidates[c][0] for c, _ in calls]
+        found: list[dict[int, Scored]] = [{} for _ in self._candidates]
+        for number, result in self._run("Scoring candidates on folds", fit_and_score, names, tasks):
             c, k = calls[number]
             found[c][k] = result
             if len(found[c]) == len(folds):
                 self._keep(c, [found[c][place] for place in range(len(folds))], data, folds)
-            if self.scores and not self._has_time(result.seconds, size, n, len(folds)):
+            # One more fit, and then those to all points, must end in time.
+            if self.scores and time.monotonic() + result.seconds + self._seconds.sum() > self._end:
                 break
-
-    def _keeps(self, weight: Array, folds: Folds) -> bool:
-        least = _LEAST_SHARE * weight.sum()
-        most_of_points = all(weight[train].sum() >= least for train, _ in folds)
-        return self._temperature > 0 and len(weight) <= FEW and len(folds) <= _MOST_FOLDS and most_of_points
-
-    def _has_time(self, seconds: float, size: int, n: int, folds: int) -> bool:
-        """Return whether there is time for one more fit; half of it is for all points, and then for the fits to all."""
-        to_all = n * self._seconds[list(self.scores)]
-        if size < n:
-            return _has_room(self._middle, seconds) and _has_room(self._end, to_all.min() * (folds + 1))
-        return _has_room(self._end, seconds + to_all.sum())
+        self._weigh(data, folds)
 
     @one_thread()
     def _keep(self, c: int, found: list[Scored], data: TrainingData, folds: Folds) -> None:
@@ -245,8 +208,7 @@ class Search:
             scores[test] = of_fold.scores
         if all(of_fold.fitted is not None for of_fold in found):
             self.on_folds[c] = [of_fold.fitted for of_fold in found]
-        self._seconds[c] = np.mean([of_fold.seconds for of_fold in found]) / len(scores)
-        self.points[c] = len(scores)
+        self._seconds[c] = np.mean([of_fold.seconds for of_fold in found])
         known = np.concatenate([test for _, test in folds])
         held_out = scores[known], data.positive[known], data.weight[known]
         threshold = fit_curve(*held_out)[0] if self._metric.has_threshold else 0.0
@@ -266,24 +228,3 @@ class Search:
             contributions = np.array([self._contributions[c] for c in scored])
             self.weights[scored] = weights_of_average(self._means[scored], contributions, *labels, self._temperature)
         self.on_folds = {c: fits for c, fits in self.on_folds.items() if self.weights[c] > 0}
-
-
-def _has_room(end: float | None, seconds: float) -> bool:
-    return end is None or time.monotonic() + seconds <= end
-
-
-def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[TrainingData, Folds]]:
-    """Yield ever larger parts of the points with the folds of them, at last all points."""
-    sizes, size = [], len(data.weight) // _GROWTH
-    while size >= _SMALLEST:
-        sizes.append(size)
-        size //= _GROWTH
-    generator = np.random.default_rng(seed)
-    classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
-    for size in reversed(sizes):
-        rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
-        part = data.rows(rows)
-        of_part = [(np.flatnonzero(np.isin(rows, train)), np.flatnonzero(np.isin(rows, test))) for train, test in folds]
-        if all(len(np.unique(part.positive[of])) == 2 for fold in of_part for of in fold):  # few may lack a class
-            yield part, of_part
-    yield data, folds
