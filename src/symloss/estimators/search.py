@@ -145,86 +145,88 @@ def _threads_of(estimator: Any) -> AbstractContextManager[None]:
 _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 
 
-class Search:
-    """Candidates, their scores on folds, and the weights that follow from them.
+class Found(NamedTuple):
+    """What a search found.
 
-    After ``limit`` seconds no more candidates are scored; one always is. ``run(stage, function, names, tasks)`` yields
-    the number and the result of each task; tasks that nobody asks for are not begun.
-
-    Attributes
+    Parameters
     ----------
     by_fold : array of shape (k, folds)
-        The scores on the folds; NaN if there was no time for a candidate.
+        The scores of the k candidates on the folds; NaN if there was no time for a candidate.
     weights : array of k floats
         The weights of the average.
     scores : dict
         The out-of-fold scores of all points, by the numbers of the candidates that were scored.
     on_folds : dict
-        The fits to the folds of candidates whose fits vary, if every fold has most of the points.
+        The fits to the folds of candidates whose fits vary and whose weight is above 0, if fits are kept.
     """
 
-    def __init__(
-        self,
-        candidates: Candidates,
-        metric: Metric,
-        temperature: float,
-        limit: float | None,
-        run: Callable[..., Iterator[tuple[int, Any]]],
-    ) -> None:
-        self._candidates, self._metric, self._temperature, self._run = candidates, metric, temperature, run
-        self._end = np.inf if limit is None else time.monotonic() + limit
-        self._seconds, self._means = np.zeros((2, len(candidates)))  # of a fit; mean scores
-        self._contributions: dict[int, Array] = {}
-        self.weights = np.zeros(len(candidates))
-        self.scores: dict[int, Array] = {}
-        self.on_folds: dict[int, list[Any]] = {}
+    by_fold: Array
+    weights: Array
+    scores: dict[int, Array]
+    on_folds: dict[int, list[Any]]
 
-    def over(self, data: TrainingData, folds: Folds, keeps: bool) -> None:
-        """Score the candidates on folds of points, as long as there is time; ``keeps`` allows to keep the fits."""
-        check_test_folds(folds, data.positive)
-        least = _LEAST_SHARE * data.weight.sum()
-        keeps = keeps and self._temperature > 0 and len(folds) <= _MOST_FOLDS
-        keeps = keeps and all(data.weight[train].sum() >= least for train, _ in folds)
-        self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
-        calls = [(c, k) for c in range(len(self._candidates)) for k in range(len(folds))]
-        tasks = [(self._candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
-        names = [self._candidates[c][0] for c, _ in calls]
-        found: list[dict[int, Scored]] = [{} for _ in self._candidates]
-        for number, result in self._run("Scoring candidates on folds", fit_and_score, names, tasks):
-            c, k = calls[number]
-            found[c][k] = result
-            if len(found[c]) == len(folds):
-                self._keep(c, [found[c][place] for place in range(len(folds))], data, folds)
-            # One more fit, and then those to all points, must end in time.
-            if self.scores and time.monotonic() + result.seconds + self._seconds.sum() > self._end:
-                break
-        self._weigh(data, folds)
 
-    @one_thread()
-    def _keep(self, c: int, found: list[Scored], data: TrainingData, folds: Folds) -> None:
-        """Keep what was found of a candidate, and how good it is."""
-        scores = self.scores[c] = np.full(len(data.weight), np.nan)
-        for (_, test), of_fold in zip(folds, found, strict=True):
-            scores[test] = of_fold.scores
-        if all(of_fold.fitted is not None for of_fold in found):
-            self.on_folds[c] = [of_fold.fitted for of_fold in found]
-        self._seconds[c] = np.mean([of_fold.seconds for of_fold in found])
-        known = np.concatenate([test for _, test in folds])
-        held_out = scores[known], data.positive[known], data.weight[known]
-        threshold = fit_curve(*held_out)[0] if self._metric.has_threshold else 0.0
-        parts = [(scores[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
-        self.by_fold[c] = [self._metric.score(*part) for part in parts]
-        self._means[c] = sum(np.mean([score(*part) for part in parts]) for score, _ in self._metric.weighed_by)
-        contributions = [np.concatenate([of(*part) for part in parts]) for _, of in self._metric.weighed_by]
-        self._contributions[c] = np.sum(contributions, 0)
+def search(
+    candidates: Candidates,
+    data: TrainingData,
+    folds: Folds,
+    metric: Metric,
+    temperature: float,
+    limit: float | None,
+    keeps: bool,
+    run: Callable[..., Iterator[tuple[int, Any]]],
+) -> Found:
+    """Score candidates on folds of points, and weigh them.
 
-    @one_thread()
-    def _weigh(self, data: TrainingData, folds: Folds) -> None:
-        rows = np.concatenate([test for _, test in folds])
-        scored, labels = list(self.scores), (data.positive[rows], data.weight[rows])
-        if self._temperature > 0 and len(data.weight) > FEW:
-            self.weights[scored] = weights_by_least_squares([self.scores[c][rows] for c in scored], *labels)
-        if not self.weights.any():
-            contributions = np.array([self._contributions[c] for c in scored])
-            self.weights[scored] = weights_of_average(self._means[scored], contributions, *labels, self._temperature)
-        self.on_folds = {c: fits for c, fits in self.on_folds.items() if self.weights[c] > 0}
+    After ``limit`` seconds no more candidates are scored; one always is. Fits to folds are kept if ``keeps`` allows it,
+    and every fold has most of the points. ``run(stage, function, names, tasks)`` yields the number and the result of
+    each task; tasks that nobody asks for are not begun.
+    """
+    check_test_folds(folds, data.positive)
+    end = np.inf if limit is None else time.monotonic() + limit
+    least = _LEAST_SHARE * data.weight.sum()
+    keeps = keeps and temperature > 0 and len(folds) <= _MOST_FOLDS
+    keeps = keeps and all(data.weight[train].sum() >= least for train, _ in folds)
+    calls = [(c, k) for c in range(len(candidates)) for k in range(len(folds))]
+    tasks = [(candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
+    found: list[dict[int, Scored]] = [{} for _ in candidates]
+    scores, to_all = {}, 0.0  # the seconds of fits to all points
+    for number, result in run(
+        "Scoring candidates on folds", fit_and_score, [candidates[c][0] for c, _ in calls], tasks
+    ):
+        c, k = calls[number]
+        found[c][k] = result
+        if len(found[c]) == len(folds):
+            scores[c] = np.full(len(data.weight), np.nan)
+            for place, of_fold in found[c].items():
+                scores[c][folds[place][1]] = of_fold.scores
+                to_all += of_fold.seconds / len(folds)
+        if scores and time.monotonic() + result.seconds + to_all > end:
+            break
+    by_fold, weights = np.full((len(candidates), len(folds)), np.nan), np.zeros(len(candidates))
+    by_fold[list(scores)], weights[list(scores)] = _weigh([*scores.values()], data, folds, metric, temperature)
+    fits = {c: [found[c][k].fitted for k in range(len(folds))] for c in scores if weights[c] > 0}
+    return Found(by_fold, weights, scores, {c: of for c, of in fits.items() if all(each is not None for each in of)})
+
+
+@one_thread()
+def _weigh(
+    scores: list[Array], data: TrainingData, folds: Folds, metric: Metric, temperature: float
+) -> tuple[Array, Array]:
+    """Return the scores of candidates on the folds, each at its own threshold, and their weights."""
+    rows = np.concatenate([test for _, test in folds])
+    labels = data.positive[rows], data.weight[rows]
+    thresholds = [fit_curve(of[rows], *labels)[0] if metric.has_threshold else 0.0 for of in scores]
+    parts = [
+        [(of[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
+        for of, threshold in zip(scores, thresholds, strict=True)
+    ]
+    by_fold = np.array([[metric.score(*part) for part in of] for of in parts])
+    weights = np.zeros(len(scores))
+    if temperature > 0 and len(data.weight) > FEW:
+        weights = weights_by_least_squares([of[rows] for of in scores], *labels)
+    if not weights.any():
+        means = np.sum([[np.mean([of(*part) for part in each]) for each in parts] for of, _ in metric.weighed_by], 0)
+        shares = [[np.concatenate([of(*part) for part in each]) for each in parts] for _, of in metric.weighed_by]
+        weights = weights_of_average(means, np.sum(shares, 0), *labels, temperature)
+    return by_fold, weights

@@ -37,10 +37,10 @@ from symloss.estimators.pruning import Pruned
 from symloss.estimators.scoring import AUC, BALANCED_ACCURACY, Metric, clean_probabilities, fit_curve
 from symloss.estimators.search import (
     Candidates,
-    Search,
     fit,
     is_own,
     raw_scores,
+    search,
     sent,
     takes_frame,
     with_labels,
@@ -148,31 +148,28 @@ class _ClassifierCV(BinaryClassifier):
             given = given._replace(X=WithFrame(given.X, X))
         data, folds, place = merge(given, folds)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._metric, self.temperature, self.time_limit, self._run)
-        search.over(data, folds, keeps=self.candidates is None or len(data.weight) <= FEW)
-        mean = search.by_fold.mean(1)
+        keeps = self.candidates is None or len(data.weight) <= FEW
+        found = search(candidates, data, folds, self._metric, self.temperature, self.time_limit, keeps, self._run)
+        means = found.by_fold.mean(1)
         self.cv_results_ = {
             "candidate": [name for name, _ in candidates],
-            **{f"split{k}_test_score": column for k, column in enumerate(search.by_fold.T)},
-            "mean_test_score": mean,
-            "std_test_score": search.by_fold.std(1),
-            "weight": search.weights,
-            "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-1.0), "min").astype(np.int32),
+            **{f"split{k}_test_score": column for k, column in enumerate(found.by_fold.T)},
+            "mean_test_score": means,
+            "std_test_score": found.by_fold.std(1),
+            "weight": found.weights,
+            "rank_test_score": rankdata(-np.nan_to_num(means, nan=-1.0), "min").astype(np.int32),
         }
-        best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
-        chosen = [candidates[c] for c in best]
-        fitted = self._fit_best(chosen, data)
-        self.members_ = [
-            Member(
-                candidates[c][0],
-                estimator,
-                float(search.weights[c]),
-                *_mean_and_scale(search.scores[c], data),
-                search.on_folds.get(c),
-            )
-            for c, estimator in zip(best, fitted, strict=True)
-        ]
-        weighted = [m.weight * (search.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
+        best = [c for c in np.argsort(-found.weights, kind="stable").tolist() if found.weights[c] > 0]
+        names, tasks = [candidates[c][0] for c in best], [(candidates[c][1], data) for c in best]
+        fitted = dict(self._run("Fitting the best", fit, names, tasks))
+        self.members_ = []
+        for k, (c, name) in enumerate(zip(best, names, strict=True)):
+            estimator = fit(*tasks[k]) if fitted[k] is None else fitted[k]  # another process may be unable to send it
+            held_out = ~np.isnan(found.scores[c])
+            mean, scale = Standardization.fit(found.scores[c][held_out, None], data.weight[held_out])
+            weight, on_folds = float(found.weights[c]), found.on_folds.get(c)
+            self.members_.append(Member(name, estimator, weight, float(mean[0]), float(scale[0]), on_folds))
+        weighted = [m.weight * (found.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
         self._set_threshold(np.sum(weighted, 0), data, place)
         return self
 
@@ -298,12 +295,6 @@ class _ClassifierCV(BinaryClassifier):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
 
-    def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
-        """Return the best candidates, fitted to all points; here, if another process cannot send its fit back."""
-        names, tasks = [name for name, _ in best], [(estimator, data) for _, estimator in best]
-        found = dict(self._run("Fitting the best", fit, names, tasks))
-        return [fit(*task) if found[k] is None else found[k] for k, task in enumerate(tasks)]
-
     def _run(
         self, stage: str, function: Any, names: list[str], tasks: list[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
@@ -409,12 +400,6 @@ def _seeded(estimator: Any, seed: int) -> Any:
     parameters = estimator.get_params()
     states = [name for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None]
     return estimator.set_params(**dict.fromkeys(states, seed))
-
-
-def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
-    held_out = ~np.isnan(scores)
-    mean, scale = Standardization.fit(scores[held_out, None], data.weight[held_out])
-    return float(mean[0]), float(scale[0])
 
 
 def _candidates_table(results: Mapping[str, Any], score: str) -> str:
