@@ -36,8 +36,8 @@ from symloss.estimators.pruning import Pruned, credibility
 from symloss.estimators.scoring import clean_probabilities, fit_curve, weights_by_least_squares
 from symloss.estimators.search import fit, raw_scores
 from symloss.functional import auc_risk, ber_risk
+from symloss.machines import one_thread
 from symloss.models.family import TrainingData
-from symloss.threads import one_thread
 
 SINGLE = [BERClassifier, AUCClassifier]
 BOTH = [BERClassifierCV, AUCClassifierCV]

@@ -23,9 +23,9 @@ from symloss.estimators.folds import Folds, WithFrame, check_test_folds, split
 from symloss.estimators.pool import FEW
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.scoring import Metric, fit_curve, weights_by_least_squares, weights_of_average
+from symloss.machines import one_thread
 from symloss.models.families import family_of
 from symloss.models.family import TrainingData
-from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
