@@ -94,12 +94,11 @@ format: $(VENV)/.test
 # The comparison of each committed run with the paper, as files beside its scores.
 tables: $(VENV)/.core
 	for run in uci-matched uci-printed uci-further cifar10 mnist-matched mnist-printed; do \
-	  $(BIN)/symloss compare results/$$run --csv results/$$run/compared.csv --markdown results/$$run/tables.md --json > /dev/null || exit 1; \
+	  $(BIN)/symloss compare results/$$run --csv results/$$run/compared.csv --markdown results/$$run/tables.md > /dev/null || exit 1; \
 	done
 	for run in cifar10 mnist-matched; do for way in dropout_off chosen_epoch; do \
-	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md --json > /dev/null || exit 1; \
+	  $(BIN)/symloss compare results/$$run --scores $$way --markdown results/$$run/tables_$$way.md > /dev/null || exit 1; \
 	done; done
-	$(BIN)/symloss compare results/uci-matched results/mnist-matched results/cifar10 --worst 30 > results/worst_scores.txt
 
 lines: $(VENV)/.core
 	$(BIN)/python benchmarks/lines.py
@@ -107,7 +106,6 @@ lines: $(VENV)/.core
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/pairwise.py run
 	$(BIN)/python -m benchmarks.seconds
-	$(BIN)/python benchmarks/boosting.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

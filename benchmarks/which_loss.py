@@ -9,10 +9,10 @@ and for each data set at a flip rate of 30%.
 """
 
 import argparse
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification, make_hastie_10_2
 from sklearn.model_selection import train_test_split
@@ -80,23 +80,9 @@ def train(criterion, parts, seed):
     return clean[-1], clean[noisy.argmax()]
 
 
-def means_by_flips(found, title, way):
-    """Return the means over the data sets as Markdown: after the last epoch (``way`` 0), or stopped early (1)."""
-    lines = [f"| {title} | {' | '.join(f'{flips:.0%} flipped' for flips in FLIPS)} |", "|---|" + "--:|" * len(FLIPS)]
-    for name in CRITERIA:
-        of_name = [[pairs for key, pairs in found.items() if key[::2] == (name, flips)] for flips in FLIPS]
-        lines.append(f"| {name} | {' | '.join(f'{np.mean(pairs, axis=(0, 1))[way]:.3f}' for pairs in of_name)} |")
-    return "\n".join(lines) + "\n"
-
-
-def means_by_dataset(found, flips=0.3):
-    """Return the means after the last epoch of each data set at one flip rate, as Markdown."""
-    names = list(dict.fromkeys(dataset for _, dataset, _ in found))
-    lines = [f"| last epoch, {flips:.0%} flipped | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
-    for name in CRITERIA:
-        means = [np.mean(found[name, dataset, flips], axis=0)[0] for dataset in names]
-        lines.append(f"| {name} | {' | '.join(f'{mean:.3f}' for mean in means)} |")
-    return "\n".join(lines) + "\n"
+def means(table, column, by):
+    """Return the means of a column over all else, as Markdown: a line a loss."""
+    return table.pivot_table(column, "loss", by, sort=False).to_markdown(floatfmt=".3f") + "\n"
 
 
 def main():
@@ -105,15 +91,17 @@ def main():
     parser.add_argument("--out", type=Path, help="folder for which_loss.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = defaultdict(list)
+    found = []
     for dataset, (X, y) in datasets().items():
         for flips in FLIPS:
             for seed in range(options.draws):
                 parts = split(X, y, flips, seed)
                 for name, criterion in CRITERIA.items():
-                    found[name, dataset, flips].append(train(criterion, parts, seed))
-    parts = [means_by_flips(found, "stopped early", 1), means_by_flips(found, "last epoch", 0), means_by_dataset(found)]
-    text = "\n".join(parts)
+                    last, early = train(criterion, parts, seed)
+                    found.append((name, dataset, f"{flips:.0%} flipped", last, early))
+    table = pd.DataFrame(found, columns=["loss", "data set", "flips", "last epoch", "stopped early"])
+    text = "\n".join(f"{way}:\n\n{means(table, way, 'flips')}" for way in ("stopped early", "last epoch"))
+    text += f"\nlast epoch, 30% flipped:\n\n{means(table[table['flips'] == '30% flipped'], 'last epoch', 'data set')}"
     print(text)
     if options.out:
         (options.out / "which_loss.md").write_text(text)

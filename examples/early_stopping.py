@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from symloss.drawing import COLORS
-from symloss.paper.protocol import LOSSES, NOISES
-from symloss.paper.results import read_run
+from symloss.paper.results import LOSSES, NOISES, read_run
 from symloss.paper.tables import SCORES, loss_heading
 
 NAMES = [loss.name for loss in LOSSES]

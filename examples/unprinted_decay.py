@@ -12,8 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from symloss.drawing import COLORS
-from symloss.paper.protocol import NOISES, UCI_DATASETS
-from symloss.paper.results import read_run
+from symloss.paper.results import NOISES, UCI_DATASETS, read_run
 
 LOSSES = ("barrier_hinge", "unhinged", "sigmoid", "logistic")
 

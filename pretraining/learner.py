@@ -29,8 +29,8 @@ from pretraining.weights import Weights, read_weights
 from symloss.audit import Noise
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.scoring import BALANCED_ACCURACY, Metric
+from symloss.machines import one_thread
 from symloss.models.family import TrainingData
-from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 WEIGHTS = Path(__file__).with_name("weights.npz")

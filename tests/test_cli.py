@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import shutil
@@ -33,12 +32,6 @@ def test_losses_shows_table_1():
     assert row.split()[-3:] == ["×", "✓", "×"]
 
 
-def test_losses_as_json():
-    rows = json.loads(run("losses", "--json").output)
-    assert len(rows) == len(sl.list_losses())
-    assert next(row for row in rows if row["name"] == "unhinged")["convex"] is True
-
-
 def test_analyze():
     result = run("analyze", "barrier_hinge", "--b", "10", "--r", "1")
     assert result.exit_code == 0
@@ -46,13 +39,6 @@ def test_analyze():
     assert "on [-1, 1] only" in result.output
     for name in ("symmetric", "convex", "calibrated", "auc consistent", "recovers eta"):
         assert name in result.output
-
-
-def test_analyze_as_json():
-    report = json.loads(run("analyze", "unhinged", "--json").output)
-    assert report["symmetric"]["answer"] == "yes"
-    assert report["K"] == 2
-    assert report["excess_risk_constant"] == "infinity"
 
 
 def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
@@ -73,8 +59,7 @@ def test_analyze_a_users_own_loss(tmp_path, monkeypatch):
         "        raise TypeError('boom')\n"
     )
     monkeypatch.chdir(tmp_path)
-    report = json.loads(run("analyze", "mine:Mine", "--json").output)
-    assert report["symmetric"]["answer"] == "yes"
+    assert "l(z) + l(-z) = 1 at " in " ".join(run("analyze", "mine:Mine").output.split())
     for command, message in (
         (("analyze", "mine:Other"), "cannot import mine:Other"),
         (("analyze", "mine:scalar"), "mine:scalar failed on a tensor of margins"),
@@ -130,9 +115,6 @@ def test_datasets(tmp_path, monkeypatch):
     assert lines["twonorm"].endswith("generator ")
     (tmp_path / "spambase.data").touch()
     assert run("datasets", "spambase").output.count("cache") == 1
-    (record,) = json.loads(run("datasets", "adult", "--json").output)
-    assert (record["rows"], record["dim"], record["where"]) == (45222, 104, [])
-    assert record["files"][0]["sha256"] == ["5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"]
 
 
 def test_datasets_fetch_verifies(tmp_path, monkeypatch):
@@ -157,13 +139,6 @@ def test_help_has_an_example(command):
     shown = run(*command.split(), "--help", width=80).output
     assert f"Example: symloss {command}" in shown
     assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_tables_fit_80_columns():
-    for command in (["losses"], ["datasets"], ["analyze", "barrier_hinge"]):
-        shown = run(*command, width=80).output
-        assert max(map(len, shown.splitlines())) <= 80
-        assert "…" not in shown
 
 
 def test_help_answers_without_pytorch():
@@ -249,22 +224,6 @@ def test_an_interrupt_while_pytorch_is_imported_is_one_line():
     assert not output
     said = [line for line in errors.splitlines() if not line.startswith("import time")]
     assert said == ["symloss: interrupted"]
-
-
-def test_the_installed_command():
-    code = "import sys; from symloss.cli import app; sys.argv = ['symloss', 'analyze', 'nope']; app()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 2
-    assert result.stderr.startswith("symloss: error: unknown loss 'nope'")
-    assert "Traceback" not in result.stderr
-
-
-def test_a_terminal_without_greek():
-    code = "from symloss.cli import app; import sys; sys.argv = ['symloss', 'losses']; app()"
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
-    assert result.returncode == 0
-    assert b"Sigmoid" in result.stdout
 
 
 @pytest.mark.slow

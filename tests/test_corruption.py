@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
 import symloss as sl
 from symloss import corruption
@@ -81,10 +80,7 @@ POINTS = np.zeros((3, 2))
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: sl.contaminate(**DRAW | {"n_positive": 800}), "this draw needs 790 positives and 510 negatives"),
     (lambda: sl.contaminate(**DRAW | {"pi": 0.3, "pi_prime": 0.8}), "swap the two labels"),
-    (lambda: sl.contaminate(**DRAW | {"pi": 0.5, "pi_prime": 0.5}), "got 0.5 for both"),
-    (lambda: sl.contaminate(**DRAW | {"pi": 1.2}), "pi must be between 0 and 1, got 1.2"),
     (lambda: sl.contaminate(**DRAW | {"n_negative": 2.5}), "n_negative must be a whole number >= 0, got 2.5"),
-    (lambda: sl.contaminate(**DRAW | {"y": np.repeat([0, 1, 2], 500)}), "labels must be"),
     (lambda: sl.contaminate(**DRAW | {"X": IDS[:10]}), "X and y must have as many rows, got 10 and 1500"),
     (lambda: sl.contaminated_split(**DRAW, n_test=7), "n_test must be even"),
     (lambda: sl.flip_labels(Y, 0.1, 1.5), "rate_negative must be between 0 and 1, got 1.5"),
@@ -94,18 +90,13 @@ POINTS = np.zeros((3, 2))
     (lambda: corruption.flip_by_instance([1, 0], np.sin), "rate_positive is a function of X, but X is not given"),
     (lambda: corruption.border_rates([1.0], 0.5), "highest must be at least 0 and less than 0.5, got 0.5"),
     (lambda: sl.from_two_sets([[1.0, 2.0]], [[1.0]]), "the same features"),
-    (lambda: sl.from_two_sets(np.zeros((0, 2)), [[1.0, 2.0]]), "must hold points, got 0 and 1"),
     (lambda: sl.from_two_sets(pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]})), "the same columns"),
     (lambda: from_similar_pairs(POINTS, POINTS, POINTS, prior=0.5), "prior must not be 0.5"),
     (lambda: from_similar_pairs(POINTS, POINTS[:2], POINTS, prior=0.6), "one point of each pair, got 3 and 2 points"),
-    (lambda: from_comparisons(POINTS, POINTS, prior=0), "prior must be between 0 and 1, got 0"),
     (lambda: from_keywords(["a", "b"], "goal"), "keywords must be a list of one or more words, got 'goal'"),
-    (lambda: from_keywords("a b", ["a"]), "documents must be a list of texts, got 'a b'"),
     (lambda: from_keywords(["a", "b"], ["c"]), "in some documents and not in others, got 0 of 2 documents"),
     (lambda: from_annotators([[1, 0], [0, 0]]), "labels must be of three annotators or more, got 2"),
     (lambda: from_annotators([1, 0, 1]), "a vector of answers needs items and annotators"),
-    (lambda: from_annotators([1, 0, 1], items=[0, 0, 1]), "items and annotators go together"),
-    (lambda: from_annotators([1, 0], items=[0, 0, 1], annotators=[0, 0, 1]), "must be vectors of one length"),
     (lambda: from_annotators([[1, 2, 0]]), "labels must be {0, 1}, {-1, +1} or bool, got the values 0, 1, 2"),
     (lambda: from_annotators([["yes", "no", "no"]]), "labels must be numbers, NaN where there is none"),
     (lambda: from_annotators([[1, None, None], [None, 0, None]]), "labels must overlap"),
@@ -115,12 +106,6 @@ POINTS = np.zeros((3, 2))
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
-
-
-def test_pu_and_uu_are_special_cases():
-    X, y = corruption.positive_unlabeled(IDS, Y, prior=0.4, n_labeled=100, n_unlabeled=500, random_state=0)
-    assert (Y[X[y == 1]] == 1).all()
-    assert (Y[X[y == -1]] == 1).sum() == 200
 
 
 @pytest.mark.parametrize(
@@ -289,16 +274,6 @@ def test_rules_that_fire_or_are_silent():
         from_annotators(np.where(fired[:, :3], 1, np.nan), rules=False)
 
 
-def test_few_items_are_a_warning():
-    _, labels = annotated(0.4, 300, 0.0)
-    with pytest.warns(UserWarning, match=r"5 of 5 annotators \(0, 1, 2, 3, 4\) are hardly known"):
-        from_annotators(labels[:15])
-    alone = np.full((300, 1), np.nan)
-    alone[:9] = labels[:9, :1]
-    with pytest.warns(UserWarning, match=r"1 of 6 annotators \(5\) are hardly known"):
-        from_annotators(np.c_[labels, alone])
-
-
 HUMAN = Path(os.environ.get("SYMLOSS_DATA") or Path(sl.__file__).parents[3] / "shared" / "data") / "human"
 
 
@@ -351,31 +326,6 @@ def test_weights_say_more_than_the_majority():
     assert ours > 1.1 * precision(probable, one)
     assert ours > 1.1 * precision(probable, np.abs(2 * found.posterior - 1))
     assert found.sample_weight[found.y == 1].sum() == pytest.approx(found.sample_weight.sum() / 2, rel=1e-3)
-
-
-def test_training_sets_go_straight_into_estimators():
-    rng = np.random.default_rng(0)
-    prior, test = 0.7, classes(0.5, 4000, seed=9)
-
-    def draw(clean):
-        return clean[..., None] * [1.0, 0.5, 0.0] + rng.normal(size=(*clean.shape, 3))
-
-    X_test = draw(test)
-    pairs = classes(prior, (4000, 2), seed=1)
-    similar = draw(pairs[pairs[:, 0] == pairs[:, 1]])
-    unlabeled = draw(classes(prior, 4000, seed=2))
-    ordered = draw(-np.sort(-pairs, axis=1))
-    clean, labels = annotated(0.4, 2000, 0.3)
-    found, X = from_annotators(labels), draw(clean)
-    sets = {
-        "similar": (*from_similar_pairs(similar[:, 0], similar[:, 1], unlabeled, prior=prior)[:2], None),
-        "compared": (*from_comparisons(ordered[:, 0], ordered[:, 1], prior=prior, reordered=True)[:2], None),
-        "annotated": (X, found.y, found.sample_weight),
-    }
-    for name, (X, y, weight) in sets.items():
-        for model in (sl.AUCClassifier(model="linear", random_state=0), LogisticRegression()):
-            scores = model.fit(X, y, sample_weight=weight).decision_function(X_test)
-            assert sl.metrics.auc(scores, test) > 0.92, name  # the best possible is 0.943
 
 
 @pytest.mark.parametrize("labels", [

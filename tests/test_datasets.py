@@ -220,13 +220,6 @@ def test_waveform_as_uci_packs_it(register, site):
     assert (waveform.data == 1.5).all()
 
 
-def test_phoneme_with_keels_header(register, given):
-    text = b"@relation phoneme\r\n@attribute Aa real [-1.7, 4.107]\r\n@data\r\n0.5,1,1,1,1, 0\r\n-1,2,2,2,2, 1\r\n"
-    phoneme = load_given(register, given, "phoneme", text)
-    assert phoneme.data[:, 0].tolist() == [0.5, -1]
-    assert phoneme.target.tolist() == [-1, 1]
-
-
 def test_susy_is_read_up_to_thirty_thousand_rows(register, given):
     row = b"1.000000000000000000e+00," + b",".join([b"9.728614687919616699e-01"] * 18) + b"\n"
     susy = load_given(register, given, "susy", gzip.compress(row * 2 + row.replace(b"1.0", b"0.0", 1) + row * 30_000))

@@ -3,10 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
-from symloss.extras import require
-
 HIDE = """
 import sys
 
@@ -45,10 +41,3 @@ def test_the_command_without_its_extra_is_one_line():
     done = run(["typer"], "from symloss.__main__ import main\nmain()")
     assert done.returncode == 2
     assert done.stderr == 'symloss: error: the symloss command needs typer and rich: pip install "symloss[cli]"\n'
-
-
-def test_a_package_that_is_installed_but_broken_says_why(tmp_path, monkeypatch):
-    (tmp_path / "half_installed.py").write_text("raise ImportError('no libarrow.so')")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ImportError, match=r'need it: pip install "symloss\[tables\]" \(no libarrow.so\)'):
-        require("tables", "tables need it", "half_installed")

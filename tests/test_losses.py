@@ -69,20 +69,6 @@ def evaluate(text, z, loss):
     return mp.mpf(eval(text.replace("^", "**"), {"__builtins__": {}}, {"z": z, **functions, **parameters}))
 
 
-def from_latex(latex):
-    text = (
-        latex.replace(r"\,", "*")
-        .replace(r"\arctan", "atan")
-        .replace(r"\left", "")
-        .replace(r"\right", "")
-        .replace("[", "(")
-        .replace("]", ")")
-    )
-    text = re.sub(r"\\mathrm\{(\w+)\}", r"\1", text).replace("\\", "").replace("{", "(").replace("}", ")")
-    text = re.sub(r"(?<=[0-9)])\s*(?=[a-z(])", "*", text)
-    return re.sub(r"\bb\(", "b*(", text)
-
-
 def reference(loss, z):
     return evaluate(loss.formula, mp.mpf(z), loss)
 
@@ -123,13 +109,6 @@ def test_derivative_against_fifty_digits(loss, dtype):
             assert slope == -math.inf
         else:
             assert close(slope, (left + right) / 2, 8 * info.eps, 1e-18 + info.tiny), (margin, slope)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_latex_says_the_same_as_the_formula(loss):
-    for margin in (-3.0, -0.5, 0.25, 2.0):
-        z = mp.mpf(margin)
-        assert abs(evaluate(from_latex(loss.latex), z, loss) - evaluate(loss.formula, z, loss)) < mp.mpf(10) ** -40
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -327,20 +306,14 @@ def test_a_subclass_with_other_formulas():
     [
         (lambda: sl.get_loss("quadratic"), "known losses: zero_one, squared"),
         (lambda: sl.get_loss("sigmod"), "did you mean 'sigmoid'?"),
-        (lambda: sl.get_loss(3), "got int"),
         (lambda: sl.get_loss("barrier_hinge", c=2), "its parameters: b, r"),
         (lambda: sl.get_loss(sl.Sigmoid(), b=2), "go with a loss's name"),
-        (lambda: sl.get_loss(dict), "derive from symloss.Loss"),
         (lambda: sl.BarrierHinge(b=1), "b > 1, got b=1"),
         (lambda: sl.BarrierHinge(b=math.nan), "b > 1, got b=nan"),
-        (lambda: sl.BarrierHinge(b="3"), "got b='3'"),
         (lambda: sl.GeneralizedCrossEntropy(q=1.5), "q > 0 and <= 1, got q=1.5"),
-        (lambda: sl.ActivePassive(beta=True), "beta > 0, got beta=True"),
         (lambda: sl.Hinge()("abc"), "margins must be"),
-        (lambda: sl.Hinge()(torch.tensor([1j])), "margins must be real numbers"),
         (lambda: sl.CallableLoss(torch.sum)(torch.ones(3)), "must act element-wise"),
         (lambda: Kink(where=0, power=3), "power must be 0, 1 or 2"),
-        (lambda: Kink(-math.inf), "finite margin"),
         (lambda: Piecewise((0.0, 0.0, 0.0, 1.0)), "degree 2 at most"),
         (lambda: sl.Properties(True, True, True, Sign(), symmetric_constant=1.0), "symmetric_constant must be given"),
     ],

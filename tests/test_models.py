@@ -3,7 +3,6 @@
 import copy
 import inspect
 import io
-from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
@@ -14,22 +13,19 @@ from scipy.integrate import quad
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from torch import nn
 
 import symloss as sl
-from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
+from symloss.estimators import AUCClassifier, BERClassifier
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron, PerceptronStack, lecun_normal
 from symloss.models.families import FAMILIES, family_of
 from symloss.models.family import (
-    Family,
     PenalizedRisk,
     Standardization,
     TrainingData,
     balanced_weight,
-    check_above_zero,
 )
 from symloss.models.linear import Rounded, fit_linear, minimize_risk, roundings
 from symloss.models.networks import _batches
@@ -109,35 +105,6 @@ def test_weights_are_repetitions(small, kind, model):
     np.testing.assert_allclose(found, repeated, atol=1e-3 * np.abs(repeated).max())
 
 
-class Steepness(NamedTuple):
-    """The first feature, times a number."""
-
-    steepness: float
-
-    def scores(self, X):
-        return self.steepness * np.asarray(X)[:, 0]
-
-
-def steep(data, objective, seed, *, learning_rate):
-    assert (objective.risk, objective.alpha) == ("auc", 0.01)
-    return Steepness(learning_rate)
-
-
-def test_another_family_is_one_more_entry(small, monkeypatch):
-    X, y, _ = small
-    monkeypatch.setitem(FAMILIES, "steep", Family(steep, Steepness, {"learning_rate": check_above_zero}))
-    classifier = AUCClassifier(model="steep", learning_rate=2.0, threshold=0.0)
-    with pytest.raises(NotFittedError):
-        classifier.to_module()
-    np.testing.assert_array_equal(classifier.fit(X, y).decision_function(X), 2 * X[:, 0])
-    (member,) = AUCClassifierCV([("steep", classifier)], cv=2).fit(X, y).members_
-    assert member.estimator.scorer_ == Steepness(2.0)
-    with pytest.raises(ValueError, match=r"model='steep' is not a network: .* needs model='linear', .* torch module"):
-        classifier.to_module()
-    with pytest.raises(ValueError, match=r"model must be one of linear, .*mlp, steep, a torch"):
-        AUCClassifier(model="flat").fit(X, y)
-
-
 # What families share
 
 
@@ -151,11 +118,6 @@ def test_means_and_deviations(container):
     np.testing.assert_allclose(found.mean, repeated.mean(0), rtol=1e-12)
     np.testing.assert_allclose(found.scale[:2], repeated.std(0)[:2], rtol=1e-6)
     assert (found.mean[2], found.scale[2]) == (1 / 3, 1.0)  # a constant feature
-
-
-def test_both_classes_have_the_same_total_weight(small):
-    weight = balanced_weight(small[1], small[2])
-    assert weight[small[1]].sum() == weight[~small[1]].sum()
 
 
 # Linear scores

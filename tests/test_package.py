@@ -32,34 +32,6 @@ def test_the_reference_has_every_public_name_with_a_docstring():
         assert inspect.getdoc(getattr(importlib.import_module(module), key)), name
 
 
-def test_names_that_other_programs_rely_on():
-    for name in [
-        "BarrierHinge",
-        "get_loss",
-        "list_losses",
-        "pairwise_risk",
-        "BERLoss",
-        "AUCLoss",
-        "StratifiedBatchSampler",
-        "contaminate",
-        "contaminated_split",
-        "flip_labels",
-        "BERClassifier",
-        "AUCClassifier",
-        "BERClassifierCV",
-        "AUCClassifierCV",
-    ]:
-        assert hasattr(sl, name)
-    for name in ("functional.ber_risk", "functional.auc_risk", "theory.analyze", "theory.ber_decomposition",
-                 "theory.auc_decomposition", "metrics.clean_auc", "metrics.clean_balanced_accuracy",
-                 "metrics.estimate_clean_auc", "metrics.clean_roc", "metrics.clean_rates", "audit.estimate_noise",
-                 "audit.label_quality", "boosting.lightgbm_objective",
-                 "boosting.xgboost_objective", "datasets.load", "datasets.list_datasets", "tabular.fit",
-                 "tabular.load"):  # fmt: skip
-        module, function = name.split(".")
-        assert callable(getattr(getattr(sl, module), function))
-
-
 def test_importing_needs_only_numpy_and_torch():
     code = (
         "import sys, torch, numpy; before = set(sys.modules); import symloss;"
@@ -82,10 +54,9 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
     assert result.stdout.split() == ["False", "False", "spambase", "True", "set()", "False", "BERClassifier", "True"]
 
 
-ORDER = ["extras", "files", "naming", "threads", "tracing", "checking", "losses", "pairwise", "risks",
-         "functional", "theory", "corruption", "columns", "metrics", "audit", "boosting",
-         "models", "machines", "learner", "estimators", "datasets", "drawing", "pages", "tabular",
-         "tables", "paper", "report", "cli", "__main__"]  # fmt: skip
+ORDER = ["messages", "files", "machines", "checking", "losses", "pairwise", "risks", "functional", "theory",
+         "corruption", "columns", "metrics", "audit", "boosting", "models", "learner", "estimators", "datasets",
+         "drawing", "pages", "tabular", "paper", "report", "cli", "__main__"]  # fmt: skip
 
 
 def imports(path):

@@ -25,13 +25,13 @@ from symloss.cli import app
 from symloss.columns import Encoding, Numbers
 from symloss.columns.values import Dates, Hashed
 from symloss.estimators import AUCClassifier, BERClassifier, BERClassifierCV, load, save
+from symloss.messages import as_options
 from symloss.models.family import Imputation
-from symloss.naming import as_options
 from symloss.tabular import fit
 from symloss.tabular.checks import check_table
 from symloss.tabular.given_labels import match_labels, read_labels
+from symloss.tabular.predicting import whole_table
 from symloss.tabular.reading import ReadOptions, read, read_pieces
-from symloss.tabular.writing import whole_table
 
 # What colleagues would point out is not what these tests are about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have the same features|there are only|alone tells|number rows)")
@@ -194,7 +194,7 @@ def test_columns_read_as_text_stay_as_they_are_written(tmp_path):
     assert (found["b"].tolist(), found["a"][0], found["a"].isna().tolist()) == (["2", "True"], "1", [False, True])
 
 
-def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
+def test_commands_read_the_standard_input_and_name_rows(tmp_path):
     def run(*arguments, stdin=None):
         return CliRunner().invoke(app, list(map(str, arguments)), input=stdin, env={"COLUMNS": "140", "NO_COLOR": "1"})
 
@@ -207,7 +207,7 @@ def test_commands_read_the_standard_input_and_name_rows_and_lines(tmp_path):
     bad = data.replace(b"\n1,5;", b"\n\n0x1F;")
     result = run("predict", tmp_path / "m", "-", stdin=bad)
     assert result.exit_code == 2
-    assert "column 'größe' must hold numbers, got '0x1F' in row 13 (line 15)" in result.stderr
+    assert "column 'größe' must hold numbers, got '0x1F' in row 13" in result.stderr
     for content, message in ((b"", "standard input is empty"), (b"x;y\n", "has no rows")):
         assert message in run("predict", tmp_path / "m", "-", stdin=content).stderr
     result = run("predict", tmp_path / "m", "-", "--out", tmp_path / "no/x.csv", stdin=data)
@@ -394,11 +394,11 @@ def test_odd_cells_in_a_column_of_dates_are_said():
 
 
 @pytest.mark.parametrize("odd", ["1_000", "٣", "１２", "0x1F"])
-def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_row_and_line(tmp_path, odd):
+def test_one_odd_cell_among_numbers_of_a_file_is_refused_with_its_row(tmp_path, odd):
     numbers = [f"{k}.5" for k in range(600)]
     numbers[17] = odd
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{number},{k % 2}\n" for k, number in enumerate(numbers)))
-    message = f"column 'x' holds numbers except '{odd}' in row 18 .line 19.: leave missing values empty"
+    message = f"column 'x' holds numbers except '{odd}' in row 18: leave missing values empty"
     with as_options(), pytest.raises(ValueError, match=message):
         fit(read(tmp_path / "a.csv").frame, "y", candidates=LINEAR, tell=str)
 

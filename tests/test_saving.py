@@ -280,12 +280,6 @@ def test_trees_are_checked_before_they_are_followed(data, tmp_path, estimator, f
         load(tmp_path / "model")
 
 
-def test_the_estimators_are_imported_without_what_only_saving_needs():
-    code = "import sys, symloss.estimators; print({'safetensors', 'skops'} & set(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "set()"
-
-
 def fail_midway(path):
     path.write_text("half")
     raise ZeroDivisionError

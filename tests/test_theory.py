@@ -157,10 +157,6 @@ class TestOwnLosses:
         assert "lemma 9" in report.auc_consistent.reason
         assert report.excess_risk_constant is None
 
-    def test_convex_but_not_calibrated(self):
-        for loss in (torch.square, torch.abs, torch.exp):
-            assert theory.analyze(loss).calibrated.answer == "no"
-
     def test_neither_symmetric_nor_convex(self):
         report = theory.analyze(lambda z: (2 * torch.atan(z) - 1) ** 2)
         assert report.calibrated
@@ -232,10 +228,6 @@ class TestOwnLosses:
         assert any(claim.startswith("non_increasing is claimed False") for claim in report.disagreements)
         assert "2 eta - 1" not in str(report)
 
-    def test_three_points_wants_straight_pieces(self):
-        assert theory.three_points("squared_hinge") is None
-        assert theory.three_points("logistic", (1.0,)) is None
-
 
 def logistic(z):
     return -torch.nn.functional.logsigmoid(z)
@@ -289,10 +281,6 @@ class TestVerdictsThatWereWrong:
         assert "remark" in report.auc_consistent.reason
         assert "corollary 6" not in report.calibrated.reason
         assert "corollary 6" in theory.analyze("sigmoid").calibrated.reason
-
-    def test_a_step_is_not_where_the_lowest_risk_is(self):
-        report = theory.analyze(lambda z: (z <= 1).to(z.dtype))
-        assert values(report.loss, report.M, 1.0) == [0, 1]
 
     @pytest.mark.parametrize(
         "loss",
@@ -351,13 +339,9 @@ def test_auc_regret_bounds_of_the_losses(reports):
     }  # fmt: skip
 
 
-def test_report_prints_and_serializes(reports):
+def test_a_report_prints_every_verdict(reports):
     for report in reports.values():
-        text = str(report)
-        assert all(name.replace("_", " ") in text for name in report.verdicts)
-        data = report.to_dict()
-        assert data["symmetric"]["answer"] in ("yes", "no")
-        assert data["loss"] == repr(report.loss)
+        assert all(name.replace("_", " ") in str(report) for name in report.verdicts)
 
 
 @pytest.mark.parametrize("name", sl.list_losses())
@@ -397,22 +381,6 @@ def test_theorem_3_on_samples_drawn_from_the_corrupted_distribution():
     parts = theory.ber_decomposition("logistic", scores[y == 1], scores[y == -1], 0.8, 0.3)
     assert drawn == pytest.approx(parts.corrupted, abs=0.01)
     assert abs(drawn - parts.clean) > 0.1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([], [1.0], 0.8, 0.3), "pos must be a non-empty vector"),
-        (([1.0], [math.nan], 0.8, 0.3), "neg must be a non-empty vector of finite scores"),
-        (([1.0], [1.0], 1.8, 0.3), "pi must be between 0 and 1"),
-        (([1.0], [1.0], 0.8, 0.3, [0.0]), "pos_weight must have a positive sum"),
-        (([1.0], [1.0], 0.8, 0.3, [-1.0]), "pos_weight must hold finite numbers"),
-    ],
-)
-def test_decompositions_refuse_bad_input(arguments, message):
-    for decompose in (theory.ber_decomposition, theory.auc_decomposition):
-        with pytest.raises(ValueError, match=message):
-            decompose("sigmoid", *arguments)
 
 
 def test_proposition_10_as_printed():

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symloss import audit, boosting, corruption, datasets, estimators, functional, metrics, theory
-    from symloss import drawing as drawing
-    from symloss import files as files
     from symloss import losses as losses
     from symloss import machines as machines
     from symloss import models as models
     from symloss import pairwise as pairwise
-    from symloss import paper as paper
-    from symloss import report as report
     from symloss import risks as risks
     from symloss import tabular as tabular
     from symloss.corruption import contaminate, contaminated_split, flip_labels, from_two_sets
@@ -108,17 +104,13 @@ _MODULES = (
     "boosting",
     "corruption",
     "datasets",
-    "drawing",
     "estimators",
-    "files",
     "functional",
     "losses",
     "machines",
     "metrics",
     "models",
     "pairwise",
-    "paper",
-    "report",
     "risks",
     "tabular",
     "theory",

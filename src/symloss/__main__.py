@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from symloss.extras import require
+from symloss.messages import require
 
 _interrupted = threading.Event()
 _SECONDS = 3.0  # in which files that are half written are removed

@@ -1,18 +1,68 @@
-"""Checks of tensors, binary labels, weights, probabilities and noise rates: once a call, where the input comes in."""
+"""Checks of tensors, binary labels, weights, probabilities and noise rates: once a call, where the input comes in.
+
+Under ``torch.compile`` and ``vmap`` conditions may not be readable, and some functions are not traced.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from symloss.tracing import concrete
+F = TypeVar("F", bound=Callable[..., object])
 
+_OUTSIDE = (
+    "pairs are computed outside of graphs: compile the model and call the loss on its output, or use fullgraph=False"
+)
 LABELS = "labels in {0, 1}, {-1, +1} or bool"
+
+
+def eager(function: F) -> F:
+    """Return a function that breaks the graph of ``torch.compile`` and runs untraced; its type stays the same."""
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            torch._dynamo.graph_break(msg=_OUTSIDE)  # fullgraph=True shows the message
+            # Not disabled earlier: that imports the compiler, which takes longer than importing torch.
+            return torch.compiler.disable(function)(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return function(*args, **kwargs)
+
+    return cast(F, wrapper)
+
+
+def concrete(condition: Tensor) -> bool | None:
+    """Return whether a condition is true, or None where it cannot be read: under ``torch.compile`` and ``vmap``."""
+    if torch.compiler.is_compiling():
+        return None
+    try:
+        return bool(condition)
+    except RuntimeError as error:
+        if "vmap" in str(error):
+            return None
+        raise
+
+
+def readable(values: Tensor) -> bool:
+    """Return whether values can be read: not under ``torch.compile`` and ``vmap``. A GPU is not waited for."""
+    return concrete(values.new_zeros((), device="cpu") == 0) is not None
+
+
+def transformed() -> bool:
+    """Return whether this runs under a transform of ``torch.func``."""
+    return bool(torch._C._are_functorch_transforms_active())
+
+
+def remember_signature(function: type[torch.autograd.Function]) -> None:
+    """Store the signature of ``forward``; otherwise PyTorch works it out again at every call, which is slow."""
+    function.forward.__signature__ = signature(function.forward)  # type: ignore[attr-defined]
 
 
 def as_tensor(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symloss.extras import require
 from symloss.files import whole_file
+from symloss.messages import require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

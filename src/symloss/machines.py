@@ -1,19 +1,96 @@
-"""Where work runs: processes of this machine, or a cluster of Dask or Ray, by joblib's own backends."""
+"""Where work runs: on how many threads, in which processes of this machine, or on a cluster of Dask or Ray.
+
+PyTorch, OpenBLAS and scikit-learn have threads of their own, which wait for each other at the end of every operation.
+Where an operation takes microseconds, the waiting takes longer than the work, and far longer where another program
+keeps a core busy. So the library runs its own work on one thread, unless matrix products are so large that several are
+faster. To work on several candidates of a search, or cells of a table, at a time, use ``n_jobs``.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from itertools import islice
 from multiprocessing import resource_tracker
 from typing import Any
 
+import torch
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
 
-from symloss.extras import require
+from symloss.messages import require
+
+_WORTH_SHARING = 5e9  # multiplications, from which several threads are faster
+
+
+def threads_for(multiplications: float) -> AbstractContextManager[None]:
+    """Return a context in which work uses one thread, unless its matrix products are large.
+
+    Parameters
+    ----------
+    multiplications : float
+        The number of multiplications in scoring one batch.
+    """
+    return one_thread() if multiplications < _WORTH_SHARING else nullcontext()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let PyTorch, OpenMP and BLAS use one thread in this block, and as many as before after it.
+
+    OpenMP has a number of threads for each calling thread. BLAS has one for the whole process: it is restored when the
+    last such block of all threads ends.
+    """
+    before = torch.get_num_threads()
+    with _blas, _loaded(len(sys.modules)).select(user_api="openmp").limit(limits=1):
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+class _Blas:
+    """Limits BLAS from when the first block is entered, in any thread, until the last block is left."""
+
+    def __init__(self) -> None:
+        self._lock, self._blocks = threading.Lock(), 0
+        self._before: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                for library in _loaded(len(sys.modules)).select(user_api="blas").lib_controllers:
+                    self._before.append((library, library.num_threads))
+                    _set_threads(library, 1)
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            while not self._blocks and self._before:
+                _set_threads(*self._before.pop())
+
+
+def _set_threads(library: Any, number: int) -> None:
+    library.set_num_threads(number)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread()  # otherwise no other thread could set it
+
+
+_blas = _Blas()
+
+
+@lru_cache(maxsize=1)
+def _loaded(modules: int) -> ThreadpoolController:  # noqa: ARG001
+    """Return all loaded libraries that have threads; they are looked up again if the number of modules has changed."""
+    return ThreadpoolController()
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """The ``symloss`` command: each group of commands has a file, and they are put together here."""
 
 from symloss.cli.application import app
-from symloss.cli.losses import analyze, explore, figures, losses
-from symloss.cli.paper import compare, datasets, report, reproduce
+from symloss.cli.paper import analyze, compare, datasets, explore, figures, losses, report, reproduce
 from symloss.cli.tables import annotators, audit, fit, page, predict, review
 
 __all__ = ["app"]

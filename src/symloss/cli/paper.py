@@ -1,20 +1,113 @@
-"""The commands about the paper's results and data: ``reproduce``, ``compare``, ``report`` and ``datasets``."""
+"""The commands about losses and about the paper's results and data."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from symloss.cli.application import follow, new_console, plain_table
-from symloss.cli.options import Json, Losses, Names, find_loss, listed, option
+from symloss.cli.application import (
+    Losses,
+    Names,
+    code_of,
+    find_loss,
+    follow,
+    listed,
+    new_console,
+    option,
+    plain_table,
+)
 
 _ADDRESS = "Address of a running cluster: tcp://host:8786 (Dask), ray://host:10001 or auto (Ray)."
 _SCORES = "How images are scored: dropout_off, or chosen_epoch (chosen on corrupted labels)."
 Results = Annotated[list[Path], typer.Argument(help="Folders of symloss reproduce.", metavar="RESULTS...")]
+
+
+def losses() -> None:
+    """Show the losses and their properties: Table 1 of the paper, and the losses that are not in it.
+
+    Example: `symloss losses`
+    """
+    from symloss.losses import get_loss, list_losses
+    from symloss.paper.tables import TABLE_1
+
+    table = plain_table("loss: l(z) and f*(η)", "convex", "symmetric", "recovers η")
+    table.title = "Table 1: losses and their properties"
+    for names in (TABLE_1, [name for name in list_losses() if name not in TABLE_1]):
+        for loss in map(get_loss, names):
+            claims = loss.properties
+            assert claims is not None
+            answers = claims.convex, claims.symmetric_constant is not None, claims.minimizer.recovers_eta
+            marks = ["[green]✓[/]" if answer else "[dim]×[/]" for answer in answers]
+            minimizer = claims.minimizer.formula.replace("eta", "η")
+            about = f"[bold]{loss.title}[/]\n[dim]l:[/]  {loss.formula}\n[dim]f*:[/] {minimizer}"
+            table.add_row(about, *marks, end_section=loss.name == names[-1])
+    table.caption = (
+        "Above the line: the eight losses of the paper. f* of symmetric losses is for outputs in [-1, 1].\n"
+        "Barrier hinge with b = 200, r = 50 is symmetric on [-50, 50]. For reasons: symloss analyze NAME"
+    )
+    new_console().print(table)
+
+
+def analyze(
+    name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
+    b: Annotated[float | None, option("Slope of the barrier hinge loss, more than 1.", "NUMBER")] = None,
+    r: Annotated[
+        float | None, option("Half the width on which barrier hinge is symmetric, more than 0.", "NUMBER")
+    ] = None,
+) -> None:
+    """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
+
+    Example: `symloss analyze barrier_hinge --b 10 --r 1`
+    """
+    from rich.markup import escape
+
+    from symloss import theory
+
+    loss = find_loss(name, **{key: value for key, value in (("b", b), ("r", r)) if value is not None})
+    with code_of([name]):
+        report = theory.analyze(loss)
+    console = new_console()
+    title = f"[bold]{escape(repr(loss))}[/bold]" + (f"   l(z) = {escape(loss.formula)}" if loss.formula else "")
+    console.print(title, highlight=False)
+    table = plain_table("property", "verdict", "why")
+    colors = {"yes": "green", "no": "red", "cannot tell": "yellow"}
+    for property_name, verdict in report.verdicts.items():
+        answer = f"[{colors[verdict.answer]}]{verdict.answer}[/]"
+        why = escape(verdict.reason) + (f"\n[dim]{escape(verdict.witness)}[/]" if verdict.witness else "")
+        table.add_row(property_name.replace("_", " "), answer, why)
+    table.add_row("minimizer f*(eta)", "", escape(report.minimizer_formula))
+    for disagreement in report.disagreements:
+        table.add_row("claim contradicted", "[red]no[/]", escape(disagreement))
+    console.print(table)
+
+
+def figures(out: Annotated[Path, option("The folder to write into.", "FOLDER")] = Path("figures")) -> None:
+    """Draw figures 1 to 3 of the paper as PNG and PDF.
+
+    Example: `symloss figures --out figures`
+    """
+    from symloss.paper.figures import save_figures
+
+    for path in save_figures(out):
+        print(path)
+
+
+def explore(
+    out: Annotated[Path, option("The HTML file to write.", "FILE")] = Path("explorer.html"),
+    losses: Losses = None,
+) -> None:
+    """Write the loss explorer into one HTML file: curves and properties of losses whose parameters can be changed.
+
+    Example: `symloss explore --out explorer.html`
+    """
+    from symloss.report import write_explorer
+
+    names = [] if losses is None else listed(losses)
+    with code_of(names):
+        path = write_explorer(out, [find_loss(name) for name in names] or None)
+    print(f"wrote {path}")
 
 
 def reproduce(
@@ -47,8 +140,7 @@ def reproduce(
     from symloss.functional import RISKS
     from symloss.machines import cluster
     from symloss.paper.compare import compare
-    from symloss.paper.protocol import CIFAR10_PAIRS, LOSSES, NOISES, UCI_DATASETS
-    from symloss.paper.results import read_run
+    from symloss.paper.results import CIFAR10_PAIRS, LOSSES, NOISES, UCI_DATASETS, read_run
     from symloss.paper.run import plan, run
     from symloss.paper.tables import print_summary
 
@@ -109,11 +201,9 @@ def compare(
     results: Results,
     csv: Annotated[Path | None, option("Write every score into this CSV file.", "FILE")] = None,
     markdown: Annotated[Path | None, option("Write all tables into this Markdown file.", "FILE")] = None,
-    latex: Annotated[Path | None, option("Write LaTeX tables like the paper's into this folder.", "FOLDER")] = None,
+    latex: Annotated[Path | None, option("Write all tables into this LaTeX file.", "FILE")] = None,
     figures: Annotated[Path | None, option("Draw figures 4 and 5, and scores against the paper's.", "FOLDER")] = None,
     scores: Annotated[str | None, option(_SCORES, "NAME", "as published, dropout on, last epoch")] = None,
-    worst: Annotated[int | None, option("Print only so many scores, those that differ most.", "NUMBER", min=1)] = None,
-    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare results with the paper's, score by score, and say how well they agree.
 
@@ -121,10 +211,15 @@ def compare(
     """
     from symloss.files import write_whole
     from symloss.paper.compare import compare as compare_with_paper
-    from symloss.paper.compare import comparison_csv, summary_json
+    from symloss.paper.compare import comparison_csv
     from symloss.paper.figures import save_result_figures
     from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
-    from symloss.paper.tables import comparison_markdown, print_comparison, print_summary, print_worst, write_latex
+    from symloss.paper.tables import (
+        comparison_latex,
+        comparison_markdown,
+        print_comparison,
+        print_summary,
+    )
 
     further = [way for way in WAYS if way != PUBLISHED]
     if scores is not None and scores not in further:
@@ -134,24 +229,19 @@ def compare(
         if target:
             check_no_result(target, results)
     cells = compare_with_paper(runs, scores or PUBLISHED)
-    written = [path for path in (csv, markdown) if path]
+    written = [path for path in (csv, markdown, latex) if path]
     if csv:
         write_whole(csv, comparison_csv(cells))
     if markdown:
         write_whole(markdown, comparison_markdown(cells, WAYS[scores] if scores else ""))
-    written += write_latex(latex, cells) if latex else []
+    if latex:
+        write_whole(latex, comparison_latex(cells))
     written += save_result_figures(figures, cells) if figures else []
-    if as_json:
-        print(json.dumps(summary_json(cells), indent=2))
-        return
     console = new_console()
-    if worst:
-        print_worst(cells, worst, console)
-    else:
-        print_comparison(cells, console)
-        print_summary(cells, console)
-        for protocol, trials, seed in sorted({(run.protocol or "unnamed", run.trials, run.seed) for run in runs}):
-            print(f"protocol {protocol}, {trials} trials, seed {seed}")
+    print_comparison(cells, console)
+    print_summary(cells, console)
+    for protocol, trials, seed in sorted({(run.protocol or "unnamed", run.trials, run.seed) for run in runs}):
+        print(f"protocol {protocol}, {trials} trials, seed {seed}")
     for path in written:
         print(f"wrote {path}")
 
@@ -173,7 +263,6 @@ def report(
 def datasets(
     names: Annotated[Names, typer.Argument(help="Names of data sets; by default all.", metavar="[NAME]...")] = None,
     fetch: Annotated[bool, option("Download missing files, and verify all files.", "", True, "--fetch")] = False,
-    as_json: Json = False,
 ) -> None:
     """List the data sets: rows, dimension, share of positives, source, license, and whether the files are here.
 
@@ -187,10 +276,6 @@ def datasets(
     records = [info(name) for name in names or list_datasets()]
     for record in records if fetch else ():
         fetch_files(record.name)
-    if as_json:
-        facts = [{**asdict(record), "where": where(record.name)} for record in records]
-        print(json.dumps(facts, indent=2))
-        return
     table = plain_table("data set", "rows", "dim", "positive", "source", "license", "here")
     for record in records:
         here = " and ".join(where(record.name))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import sys
 import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from symloss.cli import options as of
-from symloss.cli.application import fit_progress, new_console, plain_table, warn
-from symloss.extras import require
+from symloss.cli import application as of
+from symloss.messages import require
 
 if TYPE_CHECKING:
     from symloss.tabular.documents import Documents
@@ -30,7 +29,6 @@ def fit(
     label: of.Label,
     out: Annotated[Path, of.option("The folder to write the model into.", "FOLDER")],
     risk: Annotated[str, of.option("auc: rank rows well; ber: classify them well.", "auc|ber")] = "auc",
-    as_json: of.Json = False,
     **options: Any,
 ) -> None:
     """Fit a model to a table of which some labels are wrong, and write it into a folder.
@@ -44,15 +42,11 @@ def fit(
 
     Example: `symloss fit data.csv --label churn --risk auc --out model`
     """
+    from symloss.tabular.documents import print_summary
     from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.summary import print_summary, summary
 
-    model = _made(data, label, out, as_json, options, risk=risk).model
-    written, found = sorted(out.iterdir()), evaluate(model)
-    if as_json:
-        print(json.dumps(summary(model, found) | {"files": [str(path) for path in written]}, indent=2))
-        return
-    print_summary(model, found, new_console())
+    model, written = _made(data, label, out, options, risk=risk).model, sorted(out.iterdir())
+    print_summary(model, evaluate(model), of.new_console())
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
     if out / "report.html" in written:
         print(f"to look at: {out / 'report.html'}")
@@ -80,10 +74,8 @@ def predict(
     """
     from symloss.files import check_not_read, check_outside
     from symloss.tabular import load
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.predicting import predict_file, scores_of_file
-    from symloss.tabular.sources import open_source
-    from symloss.tabular.thresholds import Wanted
+    from symloss.tabular.predicting import Wanted, predict_file, scores_of_file
+    from symloss.tabular.reading import ReadOptions, open_source
 
     wanted = Wanted(**of.taken(options, of.Threshold))
     wanted.check()
@@ -113,7 +105,6 @@ def audit(
     each_class: Annotated[
         bool, of.option("Labels of several classes: each against the rest.", "", True, "--each-class")
     ] = False,
-    as_json: of.Json = False,
     **options: Any,
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
@@ -125,29 +116,25 @@ def audit(
     """
     from symloss.columns import as_text
     from symloss.tabular.documents import noise_summary
-    from symloss.tabular.evaluation import percent
-    from symloss.tabular.labels import label_table
+    from symloss.tabular.evaluation import label_table, percent
 
     if each_class:
-        _audit_classes(data, label, out, as_json, options)
+        _audit_classes(data, label, out, options)
         return
-    made = _made(data, label, out, as_json, options, audit=True)
+    made = _made(data, label, out, options, audit=True)
     found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
-    if as_json:
-        print(json.dumps(found | {"files": [str(path) for path in written]}, indent=2))
-        return
     for sentence in found["words"]:
         print(sentence)
     unlabeled = made.model.rows is not None and made.model.rows.unlabeled
     likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
     print(f"{found['suspicious'] or 'No'} {likely}. {found['when_to_stop']}")
     own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
-    table = plain_table(*own.values(), *ids)
+    table = of.plain_table(*own.values(), *ids)
     listed = label_table(made.model, made.frame, ids)
     for line in listed[listed["why"] == "ranked"].head(_SHOWN).to_dict(orient="records"):
         line["wrong_probability"] = percent(line["wrong_probability"])
         table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
-    new_console().print(table, markup=False)
+    of.new_console().print(table, markup=False)
     print(f"wrote {out}: {', '.join(path.name for path in written)}")
 
 
@@ -169,25 +156,23 @@ def review(
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
-    from symloss.tabular.dialect import ReadOptions
-    from symloss.tabular.documents import Documents, check_data_apart, check_folder
-    from symloss.tabular.evaluation import evaluate
-    from symloss.tabular.labels import noise_in_words, review_in_words
+    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder
+    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
-    from symloss.tabular.page import About
-    from symloss.tabular.writing import whole_table
+    from symloss.tabular.predicting import whole_table
+    from symloss.tabular.reading import ReadOptions
 
     for path in (data, checked, model / MODEL):
         check_data_apart(path, out)
     check_folder(out, [MODEL, *DOCUMENTS], "a model", options["overwrite"])
     _check_packages()
     read, old, ids = ReadOptions(**of.taken(options, of.Reading)), load(model), Documents.ids(model)
-    with fit_progress() as progress:
+    with of.fit_progress() as progress:
         found = review_table(data, checked, old, n_jobs=_jobs(options), progress=progress, options=read)
     found.model.save(out)
     made = Documents.of(found.model, found.frame, About(data.name, of.command_line(), ids))
     for trouble in made.write(out):
-        warn(trouble)
+        of.warn(trouble)
     with whole_table(out / CORRECTED) as write:
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
@@ -206,9 +191,8 @@ def page(model: of.Model, **options: Any) -> None:
     Example: `symloss page model --wrong-positive 0.2 --wrong-negative 0.1 --cost-false-negative 5`
     """
     from symloss.tabular.documents import Documents
-    from symloss.tabular.evaluation import evaluate, with_rates
-    from symloss.tabular.labels import noise_in_words
-    from symloss.tabular.thresholds import Wanted, cost_threshold
+    from symloss.tabular.evaluation import evaluate, noise_in_words, with_rates
+    from symloss.tabular.predicting import Wanted, cost_threshold
 
     pi, pi_prime = of.rates(options).values()
     wanted = Wanted(**options)
@@ -222,7 +206,7 @@ def page(model: of.Model, **options: Any) -> None:
     if pi is not None:
         made.model.save(model)
     for trouble in made.write(model, wanted.costs, keep=True):
-        warn(trouble)
+        of.warn(trouble)
     print(noise_in_words(evaluate(made.model), made.model.labels)[0])
     print(f"to look at: {model / 'report.html'}")
 
@@ -251,11 +235,10 @@ def annotators(
     """
     from symloss.corruption import from_annotators
     from symloss.files import check_not_read
-    from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.evaluation import percent
     from symloss.tabular.given_labels import read_labels
-    from symloss.tabular.reading import check_columns, read_written
-    from symloss.tabular.writing import whole_table
+    from symloss.tabular.predicting import whole_table
+    from symloss.tabular.reading import ReadOptions, check_columns, read_written
 
     require("tables", "tables need pandas and pyarrow", "pandas", "pyarrow")
     import pandas as pd
@@ -288,70 +271,60 @@ def annotators(
         print(f"{len(table)} of the {rows} rows of {data} have an answer, and are written")
     with whole_table(out) as write:
         write(table)
-    wrong = plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
+    wrong = of.plain_table("annotator", "answers", f"wrong about {given.values[1]!r}", f"about {given.values[0]!r}")
     counts = used[annotator].value_counts()
     for name, rates in list(zip(found.annotators, found.rates, strict=True))[:_SHOWN]:
         wrong.add_row(str(name), str(counts[name]), percent(rates.positive), percent(rates.negative))
-    new_console().print(wrong, markup=False)
+    of.new_console().print(wrong, markup=False)
     print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
     shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 
 
-def _audit_classes(data: Path, label: str, out: Path, as_json: bool, options: dict[str, Any]) -> None:
-    from symloss.tabular.classes import audit_classes
+def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
     from symloss.tabular.documents import write_labels
     from symloss.tabular.evaluation import percent
+    from symloss.tabular.fitting import audit_classes
     from symloss.tabular.model import LABELS, NOISE
 
-    for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative", "pi", "pi_prime"):
+    for name in ("positive", "unlabeled", *get_type_hints(of.WrongShares)):
         if options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for two labels: it cannot be used with --each-class")
     read, ids = _opened(data, label, out, [LABELS, NOISE], "an audit of labels", options)
-    with fit_progress() as progress:
-        tell = (lambda _: None) if as_json else print
-        table, found = audit_classes(read, label, ids, tell, progress=progress, **options)
-    noises = {name: asdict(noise) for name, (_, noise) in found.items()}
-    write_labels(out, table, noises)
-    if as_json:
-        print(json.dumps(noises, indent=2))
-        return
-    shares = plain_table("label", "rows", "seem wrong", "90% interval")
+    with of.fit_progress() as progress:
+        table, found = audit_classes(read, label, ids, print, progress=progress, **options)
+    write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
+    shares = of.plain_table("label", "rows", "seem wrong", "90% interval")
     for name, (rows, noise) in found.items():
         ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
         shares.add_row(name, f"{rows:,}", percent(1 - noise.pi), ends)
-    new_console().print(shares, markup=False)
+    of.new_console().print(shares, markup=False)
     print(f"wrote {out / LABELS}")
 
 
 def _made(
-    data: Path, label: str, out: Path, quiet: bool, options: dict[str, Any], risk: str = "auc", audit: bool = False
+    data: Path, label: str, out: Path, options: dict[str, Any], risk: str = "auc", audit: bool = False
 ) -> Documents:
     """Fit a model to the table in a file, and write it and what it is good for into a folder; an audit keeps no model.
 
-    What is found in the table is printed at once, unless it is to be quiet.
+    What is found in the table is printed at once.
     """
     from symloss.tabular import fit
-    from symloss.tabular.documents import Documents
+    from symloss.tabular.documents import About, Documents
     from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
-    from symloss.tabular.page import About
 
     files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
     read, ids = _opened(data, label, out, [*files, LABELS, NOISE, PAGE], what, options)
-
-    def tell(note: str) -> None:
-        if not quiet:
-            print(note, flush=True)
-
+    tell = partial(print, flush=True)
     for note in read.notes:
         tell(note)
-    with fit_progress() as progress:
+    with of.fit_progress() as progress:
         model = fit(read, label, risk=risk, progress=progress, tell=tell, **options)
     if not audit:
         model.save(out)  # first of all: whatever happens to the page, the model is not lost
     made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
-        warn(trouble)
+        of.warn(trouble)
     return made
 
 
@@ -359,9 +332,8 @@ def _opened(
     data: Path, label: str, out: Path, files: list[str], what: str, options: dict[str, Any]
 ) -> tuple[Read, list[str]]:
     """Check where to write, and read the table; of the options those of a fit are left, under its names."""
-    from symloss.tabular.dialect import ReadOptions
     from symloss.tabular.documents import check_data_apart, check_folder
-    from symloss.tabular.reading import check_columns, labeled_table
+    from symloss.tabular.reading import ReadOptions, check_columns, labeled_table
 
     ids, dropped = (of.all_listed(options.pop(name)) for name in ("ids", "drop"))
     fitting = {"drop": [*ids, *dropped], "random_state": options.pop("seed"), "n_jobs": _jobs(options)}

@@ -1,10 +1,12 @@
-"""Turn the columns of a data frame into features: numbers stay as they are, categories are one-hot encoded.
+"""Turn the columns of a data frame of pandas or polars into features: numbers stay, categories are one-hot encoded.
 
-Dates, times of the day, numbers written for people, and columns with many texts have a form of their own.
+Dates, times of the day, numbers written for people, and columns with many texts have a form of their own. Neither
+library is imported before the user passes a frame, so both remain optional.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from decimal import Decimal
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symloss.columns.frames import as_pandas, holds_numbers, is_numeric
 from symloss.columns.values import (
     LARGEST,
     MISSING,
@@ -28,11 +29,10 @@ from symloss.columns.values import (
     is_date,
     is_number,
 )
-from symloss.naming import row_name
+from symloss.messages import require, row_name
 
 if TYPE_CHECKING:
-    from pandas import Series
-
+    from pandas import DataFrame, Series
 Array = NDArray[np.float64]
 _FORMS: dict[str, Any] = {form.__name__: form for form in (Numbers, Categories, Dates, Hashed)}
 _CATEGORIES = 50
@@ -40,6 +40,62 @@ _IDENTIFIER = 0.9  # a column names rows if it has at least so many distinct tex
 _FEWEST_NAMED = 10  # rows, below which texts are often distinct by chance
 _CLEAN = ": leave missing values empty, or drop the column"
 _ODD = 0.1  # of the distinct texts may be no numbers or dates in a column that was meant to hold them
+
+
+def library_of(X: Any) -> str | None:
+    """Return "pandas" or "polars" if X is a data frame of that library, else None."""
+    for library in ("pandas", "polars"):
+        if isinstance(X, getattr(sys.modules.get(library), "DataFrame", ())):
+            return library
+    return None
+
+
+def as_pandas(frame: Any) -> DataFrame:
+    """Return a data frame of pandas or polars as one of pandas."""
+    library = library_of(frame)
+    if library is None:
+        raise ValueError(f"the table must be a pandas or polars DataFrame, got {type(frame).__name__}")
+    if library == "polars":
+        require("tables", "polars frames with columns of text need pandas and pyarrow", "pandas", "pyarrow")
+        frame = frame.to_pandas()
+    return frame
+
+
+def has_only_numbers(frame: Any) -> bool:
+    """Return whether every column of a data frame holds numbers, or true and false; values may be missing."""
+    if library_of(frame) == "polars":
+        return all(dtype.is_numeric() or str(dtype) in ("Boolean", "Null") for dtype in frame.dtypes)
+    return all(
+        dtype.kind in "biufc"
+        or (dtype.name == "object" and all(x is None or isinstance(x, (Real, Decimal)) for x in frame.iloc[:, k]))
+        for k, dtype in enumerate(frame.dtypes)  # NumPy makes no NaN of pandas' NA
+    )
+
+
+def holds_numbers(series: Series) -> bool:
+    """Return whether a column of pandas holds numbers, or true and false; its type may leave that open."""
+    if series.dtype == object:
+        return all(isinstance(value, (Real, Decimal)) for value in series.dropna())
+    return is_numeric(series.dtype)
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a type of pandas is that of numbers, or of true and false."""
+    import pandas as pd
+
+    return bool(dtype.kind == "b" or pd.api.types.is_numeric_dtype(dtype))
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the names of the columns; raise ValueError unless they are texts that differ."""
+    names = list(frame.columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"a data frame with columns of text needs names that are texts, got the name {name!r}")
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"several columns have the name {', '.join(twice)}; rename all but one")
+    return names
 
 
 class Encoded(NamedTuple):

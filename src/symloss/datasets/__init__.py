@@ -1,8 +1,8 @@
 """The paper's eleven data sets, from their official files: verified, cached, and ready as arrays."""
 
-from symloss.datasets.catalog import DatasetInfo
-from symloss.datasets.loading import (
+from symloss.datasets.catalog import (
     Dataset,
+    DatasetInfo,
     fetch,
     info,
     list_datasets,

@@ -18,7 +18,7 @@ from torch import nn
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.folds import Folds, merge, split
 from symloss.estimators.scoring import AUC, BALANCED_ACCURACY, Metric, fit_curve
-from symloss.losses import Loss, LossLike, get_loss
+from symloss.losses import LossLike, get_loss
 from symloss.models.families import FAMILIES, as_module, family_of
 from symloss.models.family import Imputation, PenalizedRisk, Scorer, TrainingData, has_missing
 
@@ -92,9 +92,7 @@ class _Classifier(BinaryClassifier):
     def _fit_points(self, data: TrainingData, folds: Folds) -> Self:
         """Fit to points that have been checked and merged."""
         seed = self._seed()
-        used = data.used()
-        imputation = self._fit_imputation(used)
-        self.scorer_ = self._fit_scorer(_complete(used, imputation), seed)
+        self.scorer_, imputation = self._fit_scorer(data.used(), seed)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
@@ -126,16 +124,24 @@ class _Classifier(BinaryClassifier):
             for name, check in family.parameters.items():
                 if check is not None:
                     check(name, getattr(self, name))
-        if self._loss().name == "zero_one":
+        objective = PenalizedRisk(self._risk, get_loss(self.loss), self.alpha)
+        if objective.loss.name == "zero_one":
             raise ValueError("the zero-one loss has no gradient to learn from; use a surrogate such as 'unhinged'")
         check_objective = family_of(self.model).check_objective
         if check_objective is not None:
-            check_objective(self._objective())
+            check_objective(objective)
 
-    def _fit_scorer(self, data: TrainingData, seed: int) -> Scorer:
-        family = family_of(self.model)
+    def _fit_scorer(
+        self, data: TrainingData, seed: int, may_be_missing: bool = True
+    ) -> tuple[Scorer, Imputation | None]:
+        """Return a fitted model, and what replaces missing values in features before it scores them, if anything."""
+        family, imputation = family_of(self.model), None
+        if may_be_missing and not (family.takes_missing or sparse.issparse(data.X)):
+            imputation = Imputation.fit(data.X, data.weight, with_indicators=not isinstance(self.model, nn.Module))
+            data = data._replace(X=imputation.transform(data.X))
         parameters = {name: getattr(self, name) for name in family.parameters}
-        return family.fit(data, self._objective(), seed, **parameters)
+        objective = PenalizedRisk(self._risk, get_loss(self.loss), self.alpha)
+        return family.fit(data, objective, seed, **parameters), imputation
 
     def _needs_folds(self) -> bool:
         """Return whether a threshold is chosen; otherwise eta is 1/2 at 0, if both classes are equally frequent."""
@@ -146,21 +152,13 @@ class _Classifier(BinaryClassifier):
     def _choose_threshold(self, data: TrainingData, folds: Folds, seed: int) -> float:
         if not self._needs_folds():
             return 0.0 if self.threshold == "auto" else float(self.threshold)
-        any_missing = has_missing(data.X)  # if not, a fold needs no medians
+        any_missing = has_missing(data.X)
         scores = np.full(len(data.weight), np.nan)
         for train, test in folds:
-            training = data.rows(train)
-            imputation = self._fit_imputation(training) if any_missing else None
-            scorer = self._fit_scorer(_complete(training, imputation), seed)
+            scorer, imputation = self._fit_scorer(data.rows(train), seed, any_missing)
             scores[test] = scorer.scores(data.X[test] if imputation is None else imputation.transform(data.X[test]))
         held_out = ~np.isnan(scores)
         return fit_curve(scores[held_out], data.positive[held_out], data.weight[held_out])[0]
-
-    def _loss(self) -> Loss:
-        return get_loss(self.loss)
-
-    def _objective(self) -> PenalizedRisk:
-        return PenalizedRisk(self._risk, self._loss(), self.alpha)
 
     def _scores(self, X: Any) -> Array:
         imputation = self._imputation()
@@ -176,22 +174,13 @@ class _Classifier(BinaryClassifier):
             return None
         return Imputation(self.medians_, self.indicators_)
 
-    def _fit_imputation(self, data: TrainingData) -> Imputation | None:
-        if family_of(self.model).takes_missing or sparse.issparse(data.X):
-            return None
-        return Imputation.fit(data.X, data.weight, with_indicators=not isinstance(self.model, nn.Module))
-
     def _allows(self) -> tuple[bool, bool]:
         return family_of(self.model).takes_sparse, True
 
 
-def _complete(data: TrainingData, imputation: Imputation | None) -> TrainingData:
-    return data if imputation is None else data._replace(X=imputation.transform(data.X))
-
-
 def _recovers_eta(classifier: _Classifier) -> bool:
     """Return whether scores tell the probabilities of labels."""
-    properties = classifier._loss().properties
+    properties = get_loss(classifier.loss).properties
     return properties is not None and properties.minimizer.recovers_eta
 
 
@@ -309,7 +298,7 @@ class BERClassifier(_Classifier):
         labels. The inverse link of the scores gives probabilities under equally frequent classes, which are then
         adjusted to the shares in ``class_prior_``.
         """
-        minimizer = self._loss().properties.minimizer  # type: ignore[union-attr]
+        minimizer = get_loss(self.loss).properties.minimizer  # type: ignore[union-attr]
         eta = minimizer.inverse(torch.from_numpy(self._scores(self._validated(X)))).numpy()
         joint = np.stack([1 - eta, eta], 1) * self.class_prior_
         return np.asarray(joint / joint.sum(1, keepdims=True))

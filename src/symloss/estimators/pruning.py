@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from symloss.machines import one_thread
 from symloss.metrics import auc
 from symloss.models.family import Imputation, TrainingData
 from symloss.models.process import fit_gaussian_process
-from symloss.threads import one_thread
 
 Array = NDArray[np.float64]
 _FOREST = {"min_samples_leaf": 20, "max_features": "sqrt", "bootstrap": True, "oob_score": True}

@@ -26,11 +26,11 @@ from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.scoring import Calibration
 from symloss.estimators.selection import AUCClassifierCV, BERClassifierCV, Member
-from symloss.extras import require
 from symloss.files import whole_file
 from symloss.losses import get_loss, list_losses
+from symloss.messages import require
 from symloss.metrics import Estimate
-from symloss.models import Layers, PerceptronStack
+from symloss.models import PerceptronStack
 from symloss.models.families import FAMILIES
 from symloss.models.family import Standardization
 from symloss.models.networks import Ensemble, NetworkScores, build_networks
@@ -211,7 +211,8 @@ class _Writer:
         if type(value) in _ESTIMATORS.values():
             return self._estimator(value)
         if isinstance(value, (PerceptronStack, Ensemble)):
-            return self._networks(value)
+            state = {key: self._keep(tensor) for key, tensor in value.state_dict().items()}
+            return {"networks": [len(value), state]}
         if trees := trees_of_model(value):
             return {"trees": {"class": type(value).__name__, "parts": [self.json(part) for part in trees]}}
         content = torch.frombuffer(bytearray(_skops_bytes(value)), dtype=torch.uint8)
@@ -257,12 +258,6 @@ class _Writer:
             return _json_of_loss(value)
         return self.json(value)
 
-    def _networks(self, networks: PerceptronStack | Ensemble) -> Any:
-        if isinstance(networks, PerceptronStack):
-            return {"perceptrons": [networks.n_features, networks.hidden_units, self._keep(networks.rows)]}
-        state = {key: self._keep(tensor) for key, tensor in networks.state_dict().items()}
-        return {"own networks": [len(networks.networks), state]}
-
 
 class _Reader:
     """Turns what a ``_Writer`` has made back into values."""
@@ -300,9 +295,6 @@ class _Reader:
                 return _value_of_skops(self._tensors[f"{_SKOPS}{number}"].numpy().tobytes())
             case {"own network": name}:
                 return self._own_network(name)
-            case {"perceptrons": [n_features, hidden_units, key]}:
-                none = Layers(torch.zeros(n_features + 1, hidden_units), torch.zeros(1, hidden_units), torch.zeros(1))
-                return _with_state(PerceptronStack([none] * len(self._tensors[key])), {"rows": self._tensors[key]})
             case {"NetworkScores": content}:
                 return self._network_scores(content)
             case dict() if len(stored) == 1 and (name := next(iter(stored))) in _RECORDS:
@@ -336,12 +328,10 @@ class _Reader:
 
     def _network_scores(self, content: dict[str, Any]) -> NetworkScores:
         standard = self.value(content["standard"])
-        match content["networks"]:
-            case {"own networks": [count, state]}:  # built now that the number of features is known
-                networks = build_networks(self._parameters["model"], len(standard.mean), 1, count, seed=0)
-                networks = _with_state(networks, {key: self._tensors[tensor] for key, tensor in state.items()})
-            case stored:
-                networks = self.value(stored)
+        count, state = content["networks"]["networks"]
+        model, hidden_units = self._parameters["model"], self._parameters["hidden_units"]
+        networks = build_networks(model, len(standard.mean), hidden_units, count, seed=0)
+        networks = _with_state(networks, {key: self._tensors[tensor] for key, tensor in state.items()})
         device = str(self._parameters["device"])
         if device.startswith("cuda") and torch.cuda.is_available():
             networks.to(device)  # where they were trained

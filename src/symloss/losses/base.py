@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from symloss.checking import as_real
+from symloss.checking import as_real, remember_signature
 from symloss.losses.minimizer import Minimizer
 from symloss.losses.structure import Piecewise, Structure
-from symloss.tracing import remember_signature
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,6 @@ class Loss:
     name: ClassVar[str]
     title: ClassVar[str]
     formula: ClassVar[str] = ""
-    latex: ClassVar[str] = ""
     properties: Properties | None = None
     structure: Structure | None = None
 

@@ -1,6 +1,6 @@
 """The losses of the paper and a few like them: formula, claims and structure as data, then value and derivative.
 
-``formula`` is plain text that a program can evaluate (``^`` is a power); ``latex`` is the cell of the paper's Table 1.
+``formula`` is plain text that a program can evaluate (``^`` is a power).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class ZeroOne(Loss):
     name: ClassVar[str] = "zero_one"
     title: ClassVar[str] = "Zero-one"
     formula: ClassVar[str] = "-0.5*sign(z) + 0.5"
-    latex: ClassVar[str] = r"-0.5 \mathrm{sign}(z) + 0.5"
     properties = symmetric(1.0, Sign())
     structure = Piecewise(kinks=(Kink(where=0.0, power=0),))
 
@@ -41,7 +40,6 @@ class Squared(Loss):
     """The squared loss."""
 
     formula: ClassVar[str] = "(1 - z)^2"
-    latex: ClassVar[str] = r"(1-z)^{2}"
     properties = Properties(convex=True, non_increasing=False, bounded=False, minimizer=Linear())
     structure = Piecewise(coefficients=(1.0, -2.0, 1.0))
 
@@ -56,7 +54,6 @@ class Hinge(Loss):
     """The hinge loss: symmetric on [-1, 1] only."""
 
     formula: ClassVar[str] = "max(0, 1 - z)"
-    latex: ClassVar[str] = r"\max(0, 1-z)"
     properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Sign(), symmetric_radius=1.0)
     structure = Piecewise(kinks=(Kink(where=1.0),))
 
@@ -71,7 +68,6 @@ class SquaredHinge(Loss):
     """The squared hinge loss."""
 
     formula: ClassVar[str] = "max(0, 1 - z)^2"
-    latex: ClassVar[str] = r"\max(0, 1-z)^{2}"
     properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Linear())
     structure = Piecewise(kinks=(Kink(where=1.0, power=2),))
 
@@ -86,7 +82,6 @@ class DoubleHinge(Loss):
     """The double hinge loss of du Plessis et al. (2015)."""
 
     formula: ClassVar[str] = "max(-z, max(0, 0.5 - 0.5*z))"
-    latex: ClassVar[str] = r"\max(-z, \max(0, 0.5-0.5z))"
     properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Sign(), symmetric_radius=1.0)
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=0.5)))
 
@@ -101,7 +96,6 @@ class Logistic(Loss):
     """The logistic loss, exact in both tails."""
 
     formula: ClassVar[str] = "log(1 + exp(-z))"
-    latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))"
     properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Logit())
     structure = Analytic(pole_distance=math.pi, left=(0.0, -1.0), right=(0.0, 0.0))
 
@@ -123,7 +117,6 @@ class Exponential(Loss):
     """The exponential loss; infinite where exp(-z) overflows."""
 
     formula: ClassVar[str] = "exp(-z)"
-    latex: ClassVar[str] = r"\exp(-z)"
     properties = Properties(convex=True, non_increasing=True, bounded=False, minimizer=Logit(scale=0.5))
     structure = ExponentialDecay()
 
@@ -142,7 +135,6 @@ class Savage(Loss):
     """The savage loss of Masnadi-Shirazi and Vasconcelos (2009): bounded, but not symmetric."""
 
     formula: ClassVar[str] = "1/(1 + exp(2*z))^2"
-    latex: ClassVar[str] = r"\left[(1+\exp(2z))^{2}\right]^{-1}"
     properties = Properties(convex=False, non_increasing=True, bounded=True, minimizer=Logit(scale=0.5))
     structure = Analytic(pole_distance=math.pi / 2, left=(1.0, 0.0), right=(0.0, 0.0), left_rate=2.0, right_rate=4.0)
 
@@ -163,7 +155,6 @@ class Ramp(Loss):
     """The ramp loss: the hinge loss, scaled and cut off at 1; symmetric."""
 
     formula: ClassVar[str] = "max(0, min(1, 0.5 - 0.5*z))"
-    latex: ClassVar[str] = r"\mathrm{max}(0, \mathrm{min}(1, 0.5-0.5z))"
     properties = symmetric(1.0, Sign())
     structure = Piecewise(kinks=(Kink(where=1.0, weight=0.5), Kink(where=-1.0, weight=-0.5)))
 
@@ -182,7 +173,6 @@ class Sigmoid(Loss):
     """
 
     formula: ClassVar[str] = "1/(1 + exp(z))"
-    latex: ClassVar[str] = r"\left[1+\exp(z)\right]^{-1}"
     properties = symmetric(1.0, Sign(INF))
     structure = Analytic(pole_distance=math.pi, left=(1.0, 0.0), right=(0.0, 0.0))
 
@@ -201,7 +191,6 @@ class Unhinged(Loss):
     """The unhinged loss of van Rooyen et al. (2015): the only convex symmetric loss, unbounded below."""
 
     formula: ClassVar[str] = "1 - z"
-    latex: ClassVar[str] = "1-z"
     properties = symmetric(2.0, Sign(INF), convex=True, bounded=False)
     structure = Piecewise(coefficients=(1.0, -1.0))
 
@@ -237,7 +226,6 @@ class BarrierHinge(Loss):
     r: float = 50
 
     formula: ClassVar[str] = "max(-b*(r + z) + r, max(b*(z - r), r - z))"
-    latex: ClassVar[str] = r"\max(-b(r+z)+r, \max(b(z-r), r-z))"
 
     def __post_init__(self) -> None:
         check_number(self, "b", above=1)

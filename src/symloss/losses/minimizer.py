@@ -16,14 +16,13 @@ def _scaled(scale: float, text: str, between: str = "") -> str:
 
 
 class Minimizer:
-    """The minimizer f*(eta) of the conditional risk: a function, and its formula as plain text and as LaTeX.
+    """The minimizer f*(eta) of the conditional risk: a function, and its formula.
 
     ``recovers_eta`` says whether f* is invertible. If it is, ``inverse`` maps scores back to class probabilities.
     """
 
     recovers_eta: ClassVar[bool] = False
     formula: ClassVar[str] = ""
-    latex: ClassVar[str] = ""
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return f*(eta)."""
@@ -45,10 +44,6 @@ class Sign(Minimizer):
         """The formula as plain text; the paper prints an unbounded minimizer as its sign."""
         return _scaled(self.scale if math.isfinite(self.scale) else 1.0, "sign(eta - 0.5)", " ")
 
-    @property
-    def latex(self) -> str:  # type: ignore[override]
-        return _scaled(self.scale if math.isfinite(self.scale) else 1.0, r"\mathrm{sign}(\eta(x)-0.5)")
-
     def __call__(self, eta: Tensor) -> Tensor:
         sign = torch.sign(eta - 0.5)
         return torch.where(sign == 0, sign, self.scale * sign)
@@ -65,10 +60,6 @@ class Logit(Minimizer):
     def formula(self) -> str:  # type: ignore[override]
         return _scaled(self.scale, "log(eta / (1 - eta))", " ")
 
-    @property
-    def latex(self) -> str:  # type: ignore[override]
-        return _scaled(self.scale, r"\mathrm{log}\left(\frac{\eta(x)}{1-\eta(x)}\right)")
-
     def __call__(self, eta: Tensor) -> Tensor:
         return self.scale * torch.logit(eta)
 
@@ -82,7 +73,6 @@ class Linear(Minimizer):
 
     recovers_eta: ClassVar[bool] = True
     formula: ClassVar[str] = "2 eta - 1"
-    latex: ClassVar[str] = r"2\eta(x)-1"
 
     def __call__(self, eta: Tensor) -> Tensor:
         return 2 * eta - 1
@@ -97,7 +87,6 @@ class Tan(Minimizer):
 
     recovers_eta: ClassVar[bool] = True
     formula: ClassVar[str] = "tan(eta - 0.5)"
-    latex: ClassVar[str] = r"\mathrm{tan}(\eta(x)-0.5)"
 
     def __call__(self, eta: Tensor) -> Tensor:
         return torch.tan(eta - 0.5)
@@ -128,7 +117,6 @@ class Stationary(Minimizer):
     slope: Callable[[Tensor], Tensor]
     recovers_eta: ClassVar[bool] = True
     formula: ClassVar[str] = "eta l'(a) = (1 - eta) l'(-a)"
-    latex: ClassVar[str] = r"\eta(x)\ell'(f)=(1-\eta(x))\ell'(-f)"
 
     def __call__(self, eta: Tensor) -> Tensor:
         """Return the score, by bisection; at 0 and 1, the score nearest to 0 whose probability rounds to them."""

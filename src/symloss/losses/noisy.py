@@ -42,7 +42,6 @@ class GeneralizedCrossEntropy(Loss):
 
     title: ClassVar[str] = "Generalized cross-entropy"
     formula: ClassVar[str] = "(1 - exp(-q*log(1 + exp(-z))))/q"
-    latex: ClassVar[str] = r"(1-\left[1+\exp(-z)\right]^{-q})/q"
 
     def __post_init__(self) -> None:
         check_number(self, "q", above=0, at_most=1)
@@ -91,7 +90,6 @@ class SymmetricCrossEntropy(Loss):
 
     title: ClassVar[str] = "Symmetric cross-entropy"
     formula: ClassVar[str] = "alpha*log(1 + exp(-z)) - beta*A/(1 + exp(z))"
-    latex: ClassVar[str] = r"\alpha\,\mathrm{log}(1+\exp(-z))-\beta\,A\,\left[1+\exp(z)\right]^{-1}"
 
     def __post_init__(self) -> None:
         check_number(self, "alpha", above=0)
@@ -132,7 +130,6 @@ class NormalizedCrossEntropy(Loss):
 
     title: ClassVar[str] = "Normalized cross-entropy"
     formula: ClassVar[str] = "log(1 + exp(-z))/(log(1 + exp(-z)) + log(1 + exp(z)))"
-    latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))\left[\mathrm{log}(1+\exp(-z))+\mathrm{log}(1+\exp(z))\right]^{-1}"
     properties = symmetric(1.0, Sign(INF))
     # The denominator log(2 + 2 cosh(z)) vanishes at 2 pi i / 3, nearer than the singularities of the logarithms.
     structure = Analytic(pole_distance=2 * math.pi / 3, left=(1.0, 0.0), right=(0.0, 0.0))
@@ -169,10 +166,6 @@ class ActivePassive(Loss):
 
     title: ClassVar[str] = "Active-passive"
     formula: ClassVar[str] = "alpha*(log(1 + exp(-z))/(log(1 + exp(-z)) + log(1 + exp(z)))) + 2*beta/(1 + exp(z))"
-    latex: ClassVar[str] = (
-        r"\alpha\,\mathrm{log}(1+\exp(-z))\left[\mathrm{log}(1+\exp(-z))+\mathrm{log}(1+\exp(z))\right]^{-1}"
-        r"+2\beta\,\left[1+\exp(z)\right]^{-1}"
-    )
 
     def __post_init__(self) -> None:
         check_number(self, "alpha", above=0)
@@ -222,7 +215,6 @@ class Focal(Loss):
     gamma: float = 2.0
 
     formula: ClassVar[str] = "log(1 + exp(-z))*exp(-gamma*log(1 + exp(z)))"
-    latex: ClassVar[str] = r"\mathrm{log}(1+\exp(-z))\left[1+\exp(z)\right]^{-\gamma}"
 
     def __post_init__(self) -> None:
         check_number(self, "gamma", above=0)
@@ -257,7 +249,6 @@ class Tangent(Loss):
     """
 
     formula: ClassVar[str] = "(2*atan(z) - 1)^2"
-    latex: ClassVar[str] = r"(2\arctan(z)-1)^{2}"
     properties = Properties(convex=False, non_increasing=False, bounded=True, minimizer=Tan())
 
     def value(self, z: Tensor) -> Tensor:
@@ -288,7 +279,6 @@ class HuberizedHinge(Loss):
     delta: float = 2.0
 
     formula: ClassVar[str] = "max(0, min(delta, 1 - z))^2/(2*delta) + max(0, 1 - z - delta)"
-    latex: ClassVar[str] = r"\max(0, \min(\delta, 1-z))^{2}/(2\delta)+\max(0, 1-z-\delta)"
 
     def __post_init__(self) -> None:
         check_number(self, "delta", above=0)

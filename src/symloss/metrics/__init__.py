@@ -1,6 +1,13 @@
 """AUC and balanced accuracy, and what corrupted labels say of rates, curves and scores on clean labels."""
 
-from symloss.metrics.curves import CleanROC, clean_roc, clean_roc_band, estimate_clean_partial_auc
+from symloss.metrics.curves import (
+    CleanRates,
+    CleanROC,
+    clean_rates,
+    clean_roc,
+    clean_roc_band,
+    estimate_clean_partial_auc,
+)
 from symloss.metrics.estimates import (
     Estimate,
     clean_auc,
@@ -11,7 +18,6 @@ from symloss.metrics.estimates import (
     estimate_clean_auc,
     estimate_clean_balanced_accuracy,
 )
-from symloss.metrics.rates import CleanRates, clean_rates
 from symloss.metrics.scores import AUC, auc, balanced_accuracy
 
 __all__ = [

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from symloss.checking import as_real, as_tensor, is_larger
 from symloss.functional import auc_risk
-from symloss.losses import ZeroOne
-from symloss.pairwise import risk_of_pairs
 
 if TYPE_CHECKING:
     from symloss.risks.distributed import GroupLike
@@ -53,14 +51,10 @@ def two_samples(scores: Any, target: Any, weight: Any, repetitions: bool = False
         total = float(weights[side].sum())
         if not total > 0:
             raise ValueError(f"this needs points of both classes, got no {label} one (of weight above 0)")
-        size = total * unit if counts else _effective_size(weights[side])
+        share = weights[side] / weights[side].max()  # squares of small numbers would vanish
+        size = total * unit if counts else float(share.sum() ** 2 / (share**2).sum())
         samples.append(Sample(values[side], weights[side], size))
     return samples[0], samples[1]
-
-
-def _effective_size(weight: Array) -> float:
-    share = weight / weight.max()  # squares of small numbers would vanish
-    return float(share.sum() ** 2 / (share**2).sum())
 
 
 def vector(name: str, values: Any) -> Array:
@@ -101,11 +95,8 @@ def auc(scores: Any, target: Any, weight: Any = None) -> Any:
     if np.ndim(scores) > 1:
         return _auc(as_real(scores, "scores"), is_larger(target), weight)
     pos, neg = two_samples(scores, target, weight)
-    # Only the order counts: infinite scores become the largest number, and tie with each other.
-    largest = np.finfo(np.float64).max / 4  # so that their differences are finite
-    s, t = (torch.from_numpy(np.clip(side.scores, -largest, largest)) for side in (pos, neg))
-    w, v = (None if weight is None else torch.from_numpy(side.weight) for side in (pos, neg))
-    return 1.0 - float(risk_of_pairs(s, t, ZeroOne(), w, v, method="structure"))
+    counted, pairs = _below(pos.scores, neg.scores, neg.weight)
+    return float(pos.weight @ counted / (pos.weight.sum() * pairs))
 
 
 def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: float = 0.0) -> float:
@@ -131,12 +122,16 @@ def balanced_accuracy(scores: Any, target: Any, weight: Any = None, threshold: f
 
 def share_below(scores: Array, others: Array, weight: Array) -> Array:
     """Return, for each score, the weighted share of the others below it, ties counted as one half."""
+    counted, pairs = _below(scores, others, weight)
+    return counted / pairs
+
+
+def _below(scores: Array, others: Array, weight: Array) -> tuple[Array, float]:
+    """Return, for each score, twice the weight of the others below it, ties counted once, and twice that of all."""
     order = np.argsort(others, kind="stable")
-    ordered = others[order]
-    cumulated = np.concatenate([[0.0], np.cumsum(weight[order])])
-    counted = cumulated[np.searchsorted(ordered, scores, "left")] + cumulated[np.searchsorted(ordered, scores, "right")]
-    share: Array = counted / (2 * cumulated[-1])
-    return share
+    ordered, cumulated = others[order], np.concatenate([[0.0], np.cumsum(weight[order])])
+    counted: Array = cumulated[np.searchsorted(ordered, scores)] + cumulated[np.searchsorted(ordered, scores, "right")]
+    return counted, 2 * cumulated[-1]
 
 
 def class_accuracies(pos: Sample, neg: Sample, threshold: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from torch import nn
 
 from symloss.losses import Loss
-from symloss.threads import one_thread
+from symloss.machines import one_thread
 
 Array = NDArray[np.float64]
 _MANY_ROWS = 100_000
@@ -110,7 +110,9 @@ class Standardization(NamedTuple):
         if isinstance(X, np.ndarray):
             share = weight / weight.sum()
             mean, low, high = X.T @ share, X.min(0), X.max(0)
-            variance = np.sum([share[rows] @ (X[rows] - mean) ** 2 for rows in blocks(*X.shape)], 0)
+            variance = np.zeros(X.shape[1])
+            for rows in blocks(*X.shape):
+                variance += share[rows] @ (X[rows] - mean) ** 2
         else:
             mean, variance = mean_variance_axis(X, 0, weights=weight)
             low, high = min_max_axis(X, 0)
@@ -191,7 +193,7 @@ class Imputation(NamedTuple):
 
 def has_missing(X: Any) -> bool:
     """Return whether a value of an array is missing; those of a sparse matrix never are."""
-    return not sparse.issparse(X) and any(bool(np.isnan(X[rows]).any()) for rows in blocks(*X.shape))
+    return not sparse.issparse(X) and bool(np.isnan(X.max(initial=-np.inf)))  # the largest is NaN if any value is
 
 
 def _weighted_median(values: Array, weight: Array) -> float:

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Kink, Loss, Piecewise
+from symloss.machines import one_thread
 from symloss.models.family import Array, Family, PenalizedRisk, Standardization, TrainingData, check_above_zero
 from symloss.models.modules import LinearModule
-from symloss.threads import one_thread
 
 _MAX_ITER = 1000
 _WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of rounded corners, in distances of the farthest corner from 0

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from symloss.checking import check_fraction
 from symloss.corruption import RandomState
 from symloss.functional import MissingClassWarning, auc_risk, ber_risk
+from symloss.machines import one_thread, threads_for
 from symloss.metrics import auc
 from symloss.models.family import (
     Array,
@@ -27,9 +28,6 @@ from symloss.models.family import (
     check_count,
 )
 from symloss.models.modules import StandardizedNetworks
-from symloss.threads import one_thread, threads_for
-
-_VECTOR = 16  # float32 numbers in the widest registers
 
 
 class Perceptron(nn.Module):
@@ -106,33 +104,20 @@ class PerceptronStack(nn.Module):
 
     def __init__(self, models: Sequence[Layers]) -> None:
         super().__init__()
-        self.n_features, self.hidden_units = models[0].hidden.shape[0] - 1, models[0].hidden.shape[1]
-        # One row per model, filled up to whole vectors of a CPU. Then an optimizer rounds a parameter in the same way
-        # wherever it is in the stack, and a perceptron does not depend on its neighbors.
-        size = sum(part.numel() for part in models[0])
-        self.rows = nn.Parameter(models[0].hidden.new_zeros(len(models), size + -size % _VECTOR))
-        with torch.no_grad():
-            for k, model in enumerate(models):
-                for target, part in zip(self.layers.part(k), model, strict=True):
-                    target.copy_(part)
+        self.hidden, self.output, self.bias = (nn.Parameter(torch.stack(part)) for part in zip(*models, strict=True))
 
     def __len__(self) -> int:
         """The number of perceptrons."""
-        return len(self.rows)
+        return len(self.bias)
 
     @property
     def layers(self) -> Layers:
-        """The parameters, with the models as their leading dimension: views of ``rows``."""
-        first, units = (self.n_features + 1) * self.hidden_units, self.hidden_units
-        return Layers(
-            self.rows[:, :first].view(len(self.rows), -1, units),
-            self.rows[:, None, first : first + units],
-            self.rows[:, first + units : first + units + 1],
-        )
+        """The parameters, with the models as their leading dimension."""
+        return Layers(self.hidden, self.output, self.bias)
 
     def perceptron(self, k: int) -> Perceptron:
         """Return a copy of perceptron k."""
-        copy = Perceptron(self.n_features, self.hidden_units, random_state=0)
+        copy = Perceptron(self.hidden.shape[1] - 1, self.hidden.shape[2], random_state=0)
         copy.load_state_dict(self.layers.part(k).state_dict())
         return copy
 
@@ -151,6 +136,10 @@ class Ensemble(nn.Module):
     def __init__(self, networks: list[nn.Module]) -> None:
         super().__init__()
         self.networks = nn.ModuleList(networks)
+
+    def __len__(self) -> int:
+        """The number of networks."""
+        return len(self.networks)
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (k, n) of the n rows of X."""

@@ -15,9 +15,9 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from torch import nn
 
+from symloss.machines import one_thread
 from symloss.models.family import Array, Family, PenalizedRisk, Standardization, TrainingData, blocks, check_count
 from symloss.models.modules import LaplaceKernels, StandardizedNetworks
-from symloss.threads import one_thread
 
 _LENGTHS = (0.7, 1.8, 4.5, 11.0)  # in medians of the distances between landmarks
 _NOISES = 10.0 ** np.arange(-2.5, 3.6, 0.5)  # variance of a label's noise, in variances of the process
@@ -51,9 +51,6 @@ class _Labeled(NamedTuple):
     y: Array
     precision: Array
 
-    def some(self, rows: NDArray[np.intp]) -> _Labeled:
-        return _Labeled(*(part[rows] for part in self))
-
 
 class _Ridge(NamedTuple):
     """Ridge regression on features F = K(points, landmarks) root, for every penalty at once.
@@ -81,13 +78,13 @@ class _Ridge(NamedTuple):
         eigenvalues, vectors = np.linalg.eigh(gram)
         return cls(root, np.maximum(eigenvalues, 0.0), vectors, vectors.T @ moment)
 
-    def log_likelihood(self, noise: float, data: _Labeled) -> float:
-        """Return the marginal likelihood of the labels, with the variance of the process that makes it largest."""
-        n = data.precision.sum()
-        explained = np.sum(self.projected**2 / (self.eigenvalues + noise))
-        variance = max((data.precision @ data.y**2 - explained) / (noise * n), np.finfo(np.float64).tiny)
-        log_determinant = np.log(self.eigenvalues + noise).sum() + (n - len(self.eigenvalues)) * np.log(noise)
-        return float(-0.5 * (n * np.log(variance) + log_determinant))
+    def log_likelihoods(self, data: _Labeled) -> Array:
+        """Return the marginal likelihood of the labels at each noise, with the variance that makes it largest."""
+        n, noisy = data.precision.sum(), self.eigenvalues[:, None] + _NOISES
+        explained = (self.projected[:, None] ** 2 / noisy).sum(0)
+        variance = np.maximum((data.precision @ data.y**2 - explained) / (_NOISES * n), np.finfo(np.float64).tiny)
+        log_determinant = np.log(noisy).sum(0) + (n - len(self.eigenvalues)) * np.log(_NOISES)
+        return np.asarray(-0.5 * (n * np.log(variance) + log_determinant))
 
     def coefficients(self, noise: float) -> Array:
         return np.asarray(self.vectors @ (self.projected / (self.eigenvalues + noise)))
@@ -104,13 +101,16 @@ def fit_gaussian_process(
     """
     X, positive, weight = data
     generator, standard = np.random.default_rng(seed), Standardization.fit(X, weight)
-    landmarks = standard.transform(_draw_landmarks(X, weight, n_landmarks, generator))
+    drawn = generator.choice(len(X), min(len(X), 4 * n_landmarks), replace=False, p=weight / weight.sum())
+    _, first = np.unique(X[drawn], axis=0, return_index=True)  # four times as many, because some may be equal
+    landmarks = standard.transform(X[drawn[np.sort(first)[:n_landmarks]]])
     points, between = standard.transform(X), cdist(landmarks, landmarks)
-    lengths = [share * _median(between) for share in _LENGTHS]
+    apart = between[between > 0]
+    lengths = (np.median(apart) if len(apart) else 1.0) * np.array(_LENGTHS)
     balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
     labeled = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
     rows = _draw_rows(positive, _CHOSEN_ON, generator)
-    ridge, length, noise = _most_likely(labeled.some(rows), landmarks, between, lengths)
+    ridge, length, noise = _most_likely(_Labeled(*(part[rows] for part in labeled)), landmarks, between, lengths)
     if len(rows) < len(points):
         ridge = _Ridge.fit(labeled, _distances(points, landmarks), between, length)
     one = balance * np.minimum(weight, 1.0)  # how much one repetition counts
@@ -128,32 +128,19 @@ def fit_gaussian_process(
     return GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise)), left_out
 
 
-def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: list[float]) -> tuple[_Ridge, float, float]:
+def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: Array) -> tuple[_Ridge, float, float]:
     """Return the ridge, the length and the noise of largest marginal likelihood."""
     distances = cdist(data.points, landmarks)
     ridges = [_Ridge.fit(data, [(distances, slice(None))], between, length) for length in lengths]
-    likelihoods = np.array([[ridge.log_likelihood(noise, data) for noise in _NOISES] for ridge in ridges])
+    likelihoods = np.array([ridge.log_likelihoods(data) for ridge in ridges])
     k, noise = np.unravel_index(int(np.argmax(np.nan_to_num(likelihoods, nan=-np.inf))), likelihoods.shape)
-    return ridges[k], lengths[k], float(_NOISES[noise])
-
-
-def _median(between: Array) -> float:
-    """Return the median distance of two different landmarks, or 1 if there is only one."""
-    apart = between[between > 0]
-    return float(np.median(apart)) if len(apart) else 1.0
+    return ridges[k], float(lengths[k]), float(_NOISES[noise])
 
 
 def _distances(points: Array, landmarks: Array) -> Iterator[tuple[Array, slice]]:
     """Yield the distances of some rows at a time to the landmarks, and these rows."""
     for rows in blocks(len(points), len(landmarks)):
         yield cdist(points[rows], landmarks), rows
-
-
-def _draw_landmarks(X: Array, weight: Array, n: int, generator: np.random.Generator) -> Array:
-    """Return at most n distinct points; four times as many are drawn, because some may be equal."""
-    drawn = generator.choice(len(X), min(len(X), 4 * n), replace=False, p=weight / weight.sum())
-    _, first = np.unique(X[drawn], axis=0, return_index=True)
-    return X[drawn[np.sort(first)[:n]]]
 
 
 def _draw_rows(positive: NDArray[np.bool_], most: int, generator: np.random.Generator) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from symloss.extras import require
+from symloss.messages import require
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from symloss.checking import remember_signature, transformed
 from symloss.losses import Loss
 from symloss.pairwise.choose import all_pairs, way_for
 from symloss.pairwise.every_pair import Sums
-from symloss.tracing import remember_signature, transformed
 
 
 def pair_mean(pos: Tensor, neg: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss, method: str) -> Tensor:

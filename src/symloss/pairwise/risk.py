@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from symloss.checking import as_real, check_both_weights, check_finite, nan_unless
+from symloss.checking import as_real, check_both_weights, check_finite, eager, nan_unless, readable, transformed
 from symloss.losses import Loss, LossLike, Slope, get_loss
 from symloss.pairwise.autograd import pair_mean, point_mean
 from symloss.pairwise.choose import all_pairs
-from symloss.tracing import eager, readable, transformed
 
 _METHODS = ("auto", "structure", "tiles")
 

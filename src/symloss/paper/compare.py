@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from symloss.functional import RISKS
 from symloss.losses import list_losses
-from symloss.paper.protocol import CIFAR10_PAIRS, TRIALS, UCI_DATASETS
-from symloss.paper.results import CELL_COLUMNS, PUBLISHED, Run
+from symloss.paper.results import CELL_COLUMNS, CIFAR10_PAIRS, PUBLISHED, TRIALS, UCI_DATASETS, Run
 
 # The columns of the paper's tables, in its order: our name for each loss, and its heading in the paper.
 LOSSES = {
@@ -35,10 +34,8 @@ LEVEL = 0.05  # of the t-test that decides boldface
 
 _OUR_NAMES = {"barrier": "barrier_hinge", "car": "cat"}  # CIFAR-10 has no car; that row is between bird and deer
 
-_FILE_WORDS = {"risk": "objective"}  # the name that CSV and JSON files use
 _COLUMNS = ("family", "dataset", "risk", "pi", "pi_prime", "loss", "mean", "se", "trials", "bold",
             "paper_mean", "paper_se", "paper_bold", "difference", "z")  # fmt: skip
-LIMITS = (2, 3, 4, 5)  # of |z|, in standard errors
 
 
 class PublishedCell(NamedTuple):
@@ -224,78 +221,17 @@ def summarize_parts(cells: Sequence[Cell]) -> dict[str, dict[str, dict[str, Any]
     }
 
 
-def summary_json(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the summary of all cells as plain data, with those of each family, risk and noise rate inside."""
-
-    def rounded(summary: dict[str, Any]) -> dict[str, Any]:
-        return {name: round(value, 4) if isinstance(value, float) else value for name, value in summary.items()}
-
-    return rounded(summarize(cells)) | {
-        f"by_{_FILE_WORDS.get(part, part)}": {name: rounded(summary) for name, summary in summaries.items()}
-        for part, summaries in summarize_parts(cells).items()
-    }
-
-
 def comparison_csv(cells: Sequence[Cell]) -> str:
     """Return the cells as CSV, one row per cell; missing values are empty, and boldface is 1 or 0."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_FILE_WORDS.get(name, name) for name in _COLUMNS)
+    writer.writerow("objective" if name == "risk" else name for name in _COLUMNS)
     for cell in cells:
         values = [getattr(cell, name) for name in _COLUMNS]
         writer.writerow(
             int(of) if isinstance(of, bool) else round(of, 4) if isinstance(of, float) else of for of in values
         )
     return stream.getvalue()
-
-
-class Chance(NamedTuple):
-    """How many cells have a ``|z|`` above each of ``LIMITS``, and its largest value, as found and by chance alone."""
-
-    cells: int
-    found: tuple[int, ...]
-    expected: tuple[float, ...]
-    largest: float
-    median_largest: float
-
-
-def worst_cells(cells: Sequence[Cell], number: int) -> list[Cell]:
-    """Return the cells with the largest ``|z|``, the largest first."""
-    return sorted(_with_z(cells), key=lambda cell: -abs(cell.z or 0.0))[:number]
-
-
-def chance_by_family(cells: Sequence[Cell]) -> dict[str, Chance]:
-    """Return how large ``|z|`` is among the cells of each family and among all, and by chance.
-
-    By chance, z has Student's t-distribution with Welch's degrees of freedom, because standard errors are from 10 or 20
-    trials; the part of its variance that is rounding is known exactly.
-    """
-    families = {family: [cell for cell in _with_z(cells) if cell.family == family] for family in TRIALS}
-    return {name: _chance(of) for name, of in (*families.items(), ("all", _with_z(cells))) if of}
-
-
-def _chance(cells: Sequence[Cell]) -> Chance:
-    import numpy as np
-    from scipy.optimize import brentq
-    from scipy.special import stdtr
-
-    numbers = [(cell.se, cell.paper_se, cell.trials - 1, TRIALS[cell.family] - 1) for cell in cells]
-    se, paper_se, freedom, paper_freedom = np.array(numbers, dtype=float).T
-    ours, papers = se**2, paper_se**2 + ROUNDING_VARIANCE
-    degrees = (ours + papers + ROUNDING_VARIANCE) ** 2 / (ours**2 / freedom + papers**2 / paper_freedom)
-    sizes = [abs(cell.z or 0.0) for cell in cells]
-
-    def none_beyond(size: float) -> float:
-        """Return the logarithm of the probability that no cell is beyond, plus log 2: zero at the median."""
-        return float(np.log1p(-2 * stdtr(degrees, -size)).sum() + math.log(2))
-
-    return Chance(
-        len(cells),
-        tuple(sum(size > limit for size in sizes) for limit in LIMITS),
-        tuple(float(2 * stdtr(degrees, -limit).sum()) for limit in LIMITS),
-        max(sizes),
-        float(brentq(none_beyond, 1e-6, 1e6)),
-    )
 
 
 def rows_of(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -315,10 +251,6 @@ def loss_order(loss: str) -> tuple[int, str]:
 
 def _place(name: str, known: Sequence[str]) -> tuple[int, str]:
     return known.index(name) if name in known else len(known), name
-
-
-def _with_z(cells: Sequence[Cell]) -> list[Cell]:
-    return [cell for cell in cells if cell.z is not None and cell.family in TRIALS]
 
 
 def _as_in_the_paper(row: Sequence[Cell]) -> list[Cell]:

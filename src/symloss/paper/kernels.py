@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from symloss.paper.networks import KERNEL
+from symloss.paper.images import KERNEL
 
 
 @triton.jit

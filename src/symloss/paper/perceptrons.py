@@ -22,7 +22,7 @@ from symloss.checking import is_positive
 from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.models import Layers, lecun_normal
-from symloss.paper.protocol import MATCHED, Settings
+from symloss.paper.results import MATCHED, Settings
 
 
 class Classes(NamedTuple):

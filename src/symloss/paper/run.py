@@ -23,23 +23,28 @@ from symloss.corruption import contaminated_split
 from symloss.datasets import info, load
 from symloss.functional import RISKS
 from symloss.losses import Loss, import_named
-from symloss.machines import completed
+from symloss.machines import completed, one_thread
 from symloss.paper.images import load_images, run_image_trials
 from symloss.paper.perceptrons import Risk, train
-from symloss.paper.protocol import (
+from symloss.paper.results import (
     CHANCE,
     CIFAR10_PAIRS,
     LOSSES,
     MATCHED,
     PROTOCOLS,
+    SCORES,
     TRIALS,
     ImageSettings,
+    Run,
     Settings,
+    check_same,
     label,
+    provenance,
+    read_run,
+    tidy,
     trial_generators,
+    write_run,
 )  # fmt: skip
-from symloss.paper.results import SCORES, Run, check_same, provenance, read_run, tidy, write_run
-from symloss.threads import one_thread
 
 _METRICS = {"ber": metrics.balanced_accuracy, "auc": metrics.auc}
 

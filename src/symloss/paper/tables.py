@@ -6,23 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symloss.files import write_whole
 from symloss.losses import get_loss, list_losses
+from symloss.messages import require
 from symloss.paper.compare import (
-    LIMITS,
     LOSSES,
     Cell,
-    chance_by_family,
     loss_order,
     noise_text,
-    published_cells,
     rows_of,
     summarize,
     summarize_parts,
-    worst_cells,
 )
 
 if TYPE_CHECKING:
@@ -32,36 +27,12 @@ TABLE_1 = ("zero_one", "squared", "hinge", "logistic", "savage", "ramp", "sigmoi
 SCORES = {"ber": "Balanced accuracy", "auc": "AUC"}
 FAMILIES = {"uci": "UCI and LIBSVM", "mnist": "MNIST", "cifar10": "CIFAR-10, airplane against"}
 SUMMARY_COLUMNS = ("", "scores", "rms", "|z| < 1", "|z| < 2", "|z| < 3", "boldface", "best loss")
-WORST_COLUMNS = ("family", "data set", "score", "noise", "loss", "ours", "paper", "diff", "z")
-CHANCE_COLUMNS = ("", "scores", *(f"|z| > {limit}" for limit in LIMITS), "largest")
-CHANCE_NOTE = (
-    "Number of scores with a large |z|, and in brackets the number that chance alone would give, and the median of the "
-    "largest |z|:"
-)
 ScoreText = Callable[[float, float | None, bool | None], str]  # of a mean, its standard error and its boldface
 
 
 def noise_equation(pi: float, pi_prime: float) -> str:
     """Return a noise rate as the title of a table has it."""
     return f"(π, π') = {noise_text(pi, pi_prime)}"
-
-
-def loss_row(name: str) -> dict[str, Any]:
-    """Return a built-in loss's row of Table 1, from the properties that it declares."""
-    loss = get_loss(name)
-    claims = loss.properties
-    assert claims is not None
-    return {
-        "name": loss.name,
-        "title": loss.title,
-        "formula": loss.formula,
-        "latex": loss.latex,
-        "minimizer": claims.minimizer.formula,
-        "minimizer_latex": claims.minimizer.latex,
-        "convex": claims.convex,
-        "symmetric": claims.symmetric_constant is not None,
-        "recovers_eta": claims.minimizer.recovers_eta,
-    }
 
 
 @dataclass(frozen=True)
@@ -176,25 +147,6 @@ def near_text(cells: Sequence[Cell]) -> str:
     return f"Within 1.5 points of the paper: {near} of the scores; within 3 points: {less}."
 
 
-def worst_texts(cells: Sequence[Cell], number: int) -> list[list[str]]:
-    """Return the cells that differ most from the paper's, one text for each of ``WORST_COLUMNS``."""
-    return [
-        [cell.family, cell.dataset, "BAC" if cell.risk == "ber" else "AUC", noise_text(cell.pi, cell.pi_prime),
-         loss_heading(cell.loss), score_text(cell.mean, cell.se), score_text(cell.paper_mean or 0.0, cell.paper_se),
-         f"{cell.difference:+.1f}", f"{cell.z:+.1f}"]
-        for cell in worst_cells(cells, number)
-    ]  # fmt: skip
-
-
-def chance_texts(cells: Sequence[Cell]) -> list[list[str]]:
-    """Return how many large values of ``|z|`` there are, and by chance, one text for each of ``CHANCE_COLUMNS``."""
-    return [
-        [name, str(of.cells), *(f"{n} ({expected:.1f})" for n, expected in zip(of.found, of.expected, strict=True)),
-         f"{of.largest:.1f} ({of.median_largest:.1f})"]
-        for name, of in chance_by_family(cells).items()
-    ]  # fmt: skip
-
-
 def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     """Return the comparison as Markdown; ``scored`` says how our networks are scored, if not as published."""
     parts = [
@@ -212,9 +164,6 @@ def comparison_markdown(cells: Sequence[Cell], scored: str = "") -> str:
     for table in score_tables(cells):
         headings = ["π, π'" if table.noise is None else "data set", "", *map(loss_heading, table.losses)]
         parts += [f"## {_escaped(table.title())}", _markdown(headings, score_lines(table, _markdown_score))]
-    if worst := worst_texts(cells, 20):
-        parts += ["## The scores that differ most", _markdown(WORST_COLUMNS, worst), CHANCE_NOTE,
-                  _markdown(CHANCE_COLUMNS, chance_texts(cells))]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
@@ -232,20 +181,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\|*_`\[]|<(?=[\w/]))", r"\\\1", text)
 
 
-_CAPTIONS = {
-    "ber": "Mean balanced accuracy and standard error for BER minimization from corrupted labels",
-    "auc": "Mean AUC score and standard error for AUC maximization from corrupted labels",
-}
-_TRIALS = (
-    "Outperforming methods are highlighted in boldface using one-sided t-test with the significance level 5\\%. "
-    "The experiments were conducted {} times."
-)
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
 _DOCUMENT = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[a4paper,landscape,margin=20mm]{geometry}
@@ -255,57 +190,41 @@ _DOCUMENT = r"""\documentclass[10pt]{article}
 %s
 \end{document}
 """
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
 
 
-def write_latex(folder: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write the paper's tables with our numbers (booktabs), each into its own file, and ``tables.tex``, all of them."""
-    texts = {}
-    dims = {cell.dataset: str(cell.dim) for cell in published_cells()}
+def comparison_latex(cells: Sequence[Cell]) -> str:
+    """Return the paper's tables with our numbers, as a document in LaTeX."""
+    require("report", "LaTeX tables need jinja2", "jinja2")
+    import pandas as pd
+
+    parts = []
     for table in score_tables(cells):
-        name = f"{table.family}_{table.risk}"
-        if table.noise is None:
-            where, headings = " with varying noises", {"Dataset": "l", r"$(\pi,\pi')$": "l"}
-            data = latex_escaped(table.cells[0].dataset.replace("mnist", "MNIST"))
-            labels = [[data if i == 0 else "", f"${table.label(of).replace(' ', '')}$"]
-                      for i, of in enumerate(table.rows)]  # fmt: skip
-        else:
-            pi, pi_prime = map(float, table.noise)
-            name += "_pi" + "_".join(f"{of:.2f}" if round(of, 2) == of else repr(of) for of in (pi, pi_prime))
-            where, headings = rf", where $\pi = {pi}$ and $\pi' = {pi_prime}$", {"Dataset": "l"}
-            labels = [[latex_escaped(table.label(of))] for of in table.rows]
-            if table.family == "uci":
-                headings["Dim."] = "r"
-                labels = [
-                    [*names, dims.get(table.label(of), "--")] for names, of in zip(labels, table.rows, strict=True)
-                ]
-        name = re.sub(r"[^A-Za-z0-9._]+", "-", name)  # LaTeX accepts few special characters in file names
-        texts[name] = _latex(table, f"{_CAPTIONS[table.risk]}{where}.", headings, labels)
-    inputs = [rf"\input{{{name}.tex}}" + r"\clearpage" * (i % 2 == 0) for i, name in enumerate(texts, 1)]  # two a page
-    texts["tables"] = _DOCUMENT % "\n".join(inputs)
-    for name, text in texts.items():
-        write_whole(folder / f"{name}.tex", text)
-    return [folder / f"{name}.tex" for name in texts]
+        headings = ["Noise" if table.noise is None else "Dataset", *map(loss_heading, table.losses)]
+        rows = [
+            [latex_escaped(table.label(row)), *(_latex_score(row.get(loss)) for loss in table.losses)]
+            for row in table.rows
+        ]
+        trials = " or ".join(map(str, sorted({cell.trials for cell in table.cells})))
+        caption = (
+            f"{latex_escaped(table.title(noise_text))}. Mean and standard error of {trials} trials. Methods that a "
+            r"one-sided t-test at 5\% does not find to be worse than the best one are in boldface."
+        )
+        frame = pd.DataFrame(rows, columns=list(map(latex_escaped, headings)))
+        parts.append(frame.to_latex(index=False, escape=False, caption=caption, position="htb"))
+    return _DOCUMENT % "\\clearpage\n".join(parts)
 
 
-def _latex(table: ScoreTable, caption: str, headings: Mapping[str, str], labels: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first columns have these headings, each with its alignment, and these labels."""
-    trials = " or ".join(map(str, sorted({cell.trials for cell in table.cells})))
-    body = []
-    for names, row in zip(labels, table.rows, strict=True):
-        cells = (row.get(loss) for loss in table.losses)
-        body.append([*names, *("--" if of is None else _latex_score(of.mean, of.se, of.bold) for of in cells)])
-    titles = [*headings, *(latex_escaped(loss_heading(loss)) for loss in table.losses)]
-    columns = "".join(headings.values()) + "l" * len(table.losses)
-    first, *others = [" & ".join(line) + r" \\" for line in (titles, *body)]
-    return "\n".join(
-        [r"\begin{table}[htb]", r"\centering", rf"\caption{{{caption} {_TRIALS.format(trials)}}}",
-         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule",
-         r"\end{tabular}", r"\end{table}", ""]
-    )  # fmt: skip
-
-
-def _latex_score(mean: float, se: float | None, bold: bool) -> str:
-    return rf"\textbf{{{score_text(mean, se)}}}" if bold else score_text(mean, se)
+def _latex_score(cell: Cell | None) -> str:
+    if cell is None:
+        return "--"
+    text = score_text(cell.mean, cell.se)
+    return rf"\textbf{{{text}}}" if cell.bold else text
 
 
 def latex_escaped(text: str) -> str:
@@ -335,13 +254,6 @@ def print_summary(cells: Sequence[Cell], console: Console) -> None:
     """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate."""
     _print_table(SUMMARY_COLUMNS, summary_lines(cells), 1, console)
     console.print("\n".join([near_text(cells), LEGEND]).strip(), highlight=False)
-
-
-def print_worst(cells: Sequence[Cell], number: int, console: Console) -> None:
-    """Print the cells that differ most, and how many such cells chance would give, for each family and for all."""
-    _print_table(WORST_COLUMNS, worst_texts(cells, number), 5, console)
-    console.print(CHANCE_NOTE, highlight=False)
-    _print_table(CHANCE_COLUMNS, chance_texts(cells), 1, console)
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int, console: Console) -> None:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from symloss.drawing import loss_styles
-from symloss.extras import require
 from symloss.files import write_whole
 from symloss.losses import BarrierHinge, Loss, LossLike, get_loss, list_losses
+from symloss.messages import require
 from symloss.pages import Section, Templates, framed
 from symloss.theory import Report, analyze
 from symloss.theory.conditional import minimizers

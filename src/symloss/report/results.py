@@ -103,13 +103,13 @@ def report_html(runs: Sequence[Run]) -> str:
     published = any(cell.paper_mean is not None for run in runs for cell in run.published)
     now = datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
     sections = [
-        Section("summary", "Summary", _render("summary.html.j2", columns=COLUMNS, lines=_summary_lines(runs))),
-        Section("results", "Results", _render("results.html.j2", runs=runs, published=published, figures=_figures)),
-        Section("made", "What was run", _render("provenance.html.j2", runs=runs)),
+        Section("summary", "Summary", _render("summary", columns=COLUMNS, lines=_summary_lines(runs))),
+        Section("results", "Results", _render("results", runs=runs, published=published, figures=_figures)),
+        Section("made", "What was run", _render("made", runs=runs)),
     ]
     if tested := [(run, found) for run in runs if (found := findings(run.published))]:
         others = [loss_heading(loss).lower() for loss in LOSSES if loss not in SYMMETRIC]
-        html = _render("claim.html.j2", tested=tested, others=others, summarize=summarize, figure=_claim_figure)
+        html = _render("claim", tested=tested, others=others, summarize=summarize, figure=_claim_figure)
         sections.insert(0, Section("claim", "Did the paper's claim hold?", html))
     return framed(
         "Results beside the paper's" if published else "Results",
@@ -153,9 +153,9 @@ def _lead(row: Sequence[Cell], which: str) -> float:
     return float(best[0] - best[1])
 
 
-def _render(template: str, **values: Any) -> Markup:
-    functions = (noise_words, loss_heading, score_text, signed, shade, score_tables)
-    return _TEMPLATES.render(template, limits=LIMITS, **{of.__name__: of for of in functions}, **values)
+def _render(part: str, **values: Any) -> Markup:
+    functions = {of.__name__: of for of in (noise_words, loss_heading, score_text, signed, shade, score_tables)}
+    return _TEMPLATES.render("report.html.j2", part=part, limits=LIMITS, **functions, **values)
 
 
 def signed(difference: float | None) -> str:

@@ -10,8 +10,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from symloss.checking import concrete, eager
 from symloss.risks.problem import Problem
-from symloss.tracing import concrete, eager
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from symloss.checking import check_contamination
+from symloss.checking import check_contamination, concrete, eager, readable
 from symloss.losses import CallableLoss, Loss, LossLike, get_loss
 from symloss.pairwise import check_constant, derivatives_of_pairs, risk_of_pairs, risk_of_points
 from symloss.risks.distributed import gather_problem
 from symloss.risks.problem import Problem, check_problem
-from symloss.tracing import concrete, eager, readable
 
 if TYPE_CHECKING:
     from symloss.risks.distributed import GroupLike

@@ -22,12 +22,12 @@ from symloss.checking import (
     as_weight,
     check_finite,
     check_weight,
+    concrete,
     fitted_weight,
     nan_unless,
     raise_for_labels,
     shown_values,
 )
-from symloss.tracing import concrete
 
 
 class Problem(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import Categories, Encoding, Form
+from symloss.messages import argument
 from symloss.metrics import auc
-from symloss.naming import argument
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -1,4 +1,4 @@
-"""Fit a CV estimator to a table as it is, and say what was done with its labels and columns."""
+"""Fit a CV estimator to a table as it is, or one for each of several classes, and say what was done."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symloss.audit import Noise
 from symloss.columns import Encoding, as_text
 from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
-from symloss.naming import argument, row_name
+from symloss.messages import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
-from symloss.tabular.dialect import ReadOptions
+from symloss.tabular.evaluation import OWN, rows_of, with_quality, wrong_probability
 from symloss.tabular.given_labels import read_labels
 from symloss.tabular.model import Rows, TableModel, features_of
-from symloss.tabular.reading import Read, check_columns, labeled_table
+from symloss.tabular.reading import Read, ReadOptions, check_columns, labeled_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -167,18 +168,10 @@ def fit(
         n_jobs=n_jobs,
     )
     learn(estimator, encoded, is_positive, weights, frame, group, progress)
-    return TableModel(
-        estimator,
-        encoder,
-        label,
-        labels,
-        (*read_notes, *notes),
-        Profile.of(columns, encoder, values),
-        sign,
-        Rows(numbers, is_positive, weights, unlabeled is not None, np.zeros(len(numbers), bool)),
-        weight,
-        group,
-    )
+    rows = Rows(numbers, is_positive, weights, unlabeled is not None, np.zeros(len(numbers), bool))
+    profile = Profile.of(columns, encoder, values)
+    model = TableModel(estimator, encoder, label, labels, (*read_notes, *notes), profile, sign, rows, weight, group)
+    return with_quality(model) if rows.unlabeled else model  # by shares of either class: only one has wrong labels
 
 
 def learn(
@@ -226,15 +219,43 @@ def _column_notes(frame: DataFrame, encoder: Encoding) -> Iterator[str]:
     for name, form in encoder.forms.items():
         if form.decision != "numbers" and name not in encoder.categorical:
             yield f"{name}: {form.decision}"
-    for name in [name for name, form in encoder.forms.items() if not form.measured]:
-        texts = (value for value in frame[name].dropna().unique() if isinstance(value, str))
-        spaced = [text for text in texts if text != text.strip()]
-        if spaced:
-            rows = int(frame[name].isin(spaced).sum())
-            yield f"{name}: spaces around texts do not count, as in {spaced[0]!r} ({rows} rows)"
     if encoder.dropped:
         yield "dropped: " + ", ".join(f"{name} ({reason})" for name, reason in encoder.dropped.items())
     numbers = [name for name, form in encoder.forms.items() if form.measured]
     missing = [f"{name} ({count} rows)" for name in numbers if (count := int(frame[name].isna().sum()))]
     if missing:
         yield f"missing values in {', '.join(missing)}: medians take their place, and models know where they are"
+
+
+def audit_classes(
+    data: Read, label: str, ids: Sequence[str], tell: Callable[[str], None], **options: Any
+) -> tuple[DataFrame, dict[str, tuple[int, Noise]]]:
+    """Return all labeled rows as ``label_table`` does, and for each class how many rows it has and how noisy they are.
+
+    A label is judged by the model of its class, and the suggestion is the class that is likeliest by its own model.
+    """
+    given = data.frame[label].map(as_text, na_action="ignore").astype(object).str.strip()
+    counts, found = given.value_counts(), {}
+    classes, used = sorted(counts.index[counts > 1]), given.isin(counts.index[counts > 1])
+    if len(classes) < 2:
+        raise ValueError(f"column {label!r}, the label, must have two classes of two or more rows, got {len(classes)}")
+    if few := sorted(counts.index[counts == 1]):
+        tell(f"label {label}: left out, as they have one row each: {', '.join(map(repr, few))}")
+    frame, given = data.frame[used], given[used]
+    right = np.zeros((len(frame), len(classes)))
+    for k, name in enumerate(classes):
+        one = frame.assign(**{label: np.where(given == name, name, "any other label")}).reset_index(drop=True)
+        notes = (lambda _: None) if k else tell  # they are the same of each class
+        model = fit(data._replace(frame=one), label, tell=notes, **options | {"positive": name})
+        wrong = wrong_probability(model)
+        right[:, k] = np.where(rows_of(model).positive, 1 - wrong, wrong)
+        found[name] = int((given == name).sum()), model.noise
+    own = (np.arange(len(frame)), [classes.index(name) for name in given])
+    wrong, right[own] = 1 - right[own], -1.0
+    table = frame[[*ids, *(name for name in frame.columns if name not in (*ids, label))]]
+    table = table.rename(columns={name: f"{name}_" for name in OWN})
+    suggested = np.where(wrong > 0.5, np.array(classes, object)[right.argmax(1)], "")
+    numbers = np.flatnonzero(used) + 1
+    for place, values in enumerate((numbers, given, suggested, wrong.round(4), "ranked", "")):
+        table.insert(place, OWN[place], values)
+    return table.iloc[np.argsort(-wrong, kind="stable")].reset_index(drop=True), found

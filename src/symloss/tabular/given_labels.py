@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symloss.columns import NO_NUMBER, as_text
-from symloss.naming import argument
+from symloss.messages import argument
 
 if TYPE_CHECKING:
     from pandas import Series

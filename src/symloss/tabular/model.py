@@ -18,9 +18,8 @@ from symloss.estimators import AUCClassifierCV
 from symloss.estimators.saving import damaged, load_with, save_with
 from symloss.estimators.scoring import clean_probabilities
 from symloss.tabular.checks import Differences, Profile
-from symloss.tabular.dialect import ReadOptions
 from symloss.tabular.given_labels import match_labels
-from symloss.tabular.reading import check_columns, read
+from symloss.tabular.reading import ReadOptions, check_columns, read
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -14,13 +14,11 @@ from sklearn.base import clone
 
 from symloss.audit import Noise
 from symloss.columns import as_text
-from symloss.tabular.dialect import TO_BE_FOUND, ReadOptions
-from symloss.tabular.evaluation import LEVEL, with_quality
+from symloss.tabular.evaluation import LEVEL, with_quality, wrong_probability
 from symloss.tabular.fitting import learn, weights_of
 from symloss.tabular.given_labels import match_labels
-from symloss.tabular.labels import wrong_probability
 from symloss.tabular.model import Review, Rows, TableModel, features_of
-from symloss.tabular.reading import check_columns, read, read_pieces
+from symloss.tabular.reading import TO_BE_FOUND, ReadOptions, check_columns, read, read_pieces
 
 if TYPE_CHECKING:
     from pandas import DataFrame

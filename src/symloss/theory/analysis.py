@@ -44,7 +44,7 @@ def analyze(loss: LossLike) -> Report:
     >>> print(analyze("hinge").auc_consistent.reason)
     on three points, scores that do not rank by eta minimize the pairwise risk
     """
-    from symloss.threads import one_thread  # needs threadpoolctl; importing symloss must not need it
+    from symloss.machines import one_thread  # needs threadpoolctl; importing symloss must not need it
 
     with one_thread():  # thousands of operations, on a few thousand numbers each
         return _Analysis(get_loss(loss)).report()

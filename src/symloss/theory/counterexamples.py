@@ -107,7 +107,6 @@ class CounterexampleLoss(Loss):
 
     name: ClassVar[str] = "counterexample"
     formula: ClassVar[str] = "0 if z = 1, 1 if z = -1, 0.5 otherwise"
-    latex: ClassVar[str] = r"\mathbb{1}[z=-1] + 0.5 \cdot \mathbb{1}[|z| \neq 1]"
     properties = Properties(False, False, True, Sign(), symmetric_constant=1.0, symmetric_radius=math.inf)
     breakpoints = (-1.0, 1.0)
 

@@ -101,24 +101,6 @@ class Report:
             return self.link
         return ", ".join(f"f*({eta:g}) = {self.minimizer(eta):.4g}" for eta in (0.1, 0.3, 0.7, 0.9))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON; infinite numbers become the string "infinity"."""
-
-        def plain(number: float | None) -> Any:
-            return number if number is None or math.isfinite(number) else "infinity" if number > 0 else "-infinity"
-
-        return {
-            "loss": repr(self.loss),
-            "formula": self.loss.formula,
-            **{name: vars(verdict) for name, verdict in self.verdicts.items()},
-            "K": self.K,
-            "symmetric_interval": [plain(end) for end in self.symmetric_interval],
-            "excess_risk_constant": plain(self.excess_risk_constant),
-            "M": plain(self.M),
-            "minimizer": self.minimizer_formula,
-            "disagreements": list(self.disagreements),
-        }
-
     def __str__(self) -> str:
         lines = [f"{self.loss!r}" + (f": l(z) = {self.loss.formula}" if self.loss.formula else "")]
         lines += [f"  {name.replace('_', ' ')}: {verdict}" for name, verdict in self.verdicts.items()]
