@@ -336,11 +336,11 @@ def test_what_is_not_finite_is_refused_or_spreads(loss, special):
 
 
 def test_dtypes_devices_and_strides():
-    pos, neg = torch.randn(40), torch.randn(30)
+    pos, neg = torch.randn(400), torch.randn(300)
     expected = sl.pairwise_risk(pos, neg)
     torch.testing.assert_close(sl.pairwise_risk(pos.numpy(), neg.tolist()), expected)
     torch.testing.assert_close(sl.pairwise_risk(pos.repeat_interleave(2)[::2], neg), expected)
-    torch.testing.assert_close(sl.pairwise_risk(pos.expand(3, 40), neg), expected.expand(3))
+    torch.testing.assert_close(sl.pairwise_risk(pos.expand(3, 400), neg), expected.expand(3))
     torch.testing.assert_close(torch.conj(1j * neg).imag.neg(), neg)  # stored with the opposite sign
     torch.testing.assert_close(sl.pairwise_risk(pos, torch.conj(-1j * neg).imag), expected)
     assert sl.pairwise_risk(pos.half(), neg.half()).dtype == torch.float32
