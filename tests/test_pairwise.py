@@ -330,6 +330,7 @@ def test_what_is_not_finite_is_refused_or_spreads(loss, special):
         assert of_neg[1].isfinite().all()
         if math.isnan(special):
             assert value[0].isnan()
+            assert sl.pairwise_risk(neg, pos, loss, method=method, validate=False)[0].isnan()
 
 
 # Input.

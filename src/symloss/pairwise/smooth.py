@@ -24,9 +24,7 @@ from symloss.pairwise.every_pair import Sums, every_pair
 from symloss.pairwise.separable import Array, as_array, concatenated, double, turned
 
 _TOLERANCE = 1e-13  # of a sum, relative to the steepest slope
-_DECAY = (
-    6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; a steeper decay needs a finer one
-)
+_DECAY = 6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; beyond, it is finer
 _SATURATION = 60.0  # decay lengths, after which the loss is its line: exp(-60) is 1e-26
 _SEGMENT = 64.0  # decay lengths of one class in a grid, where the scores span more than some saturations
 _FEW_PAIRS = 1 << 16  # of a segment: up to so many, every pair is computed
@@ -47,11 +45,11 @@ def smooth(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss)
     """
     structure = cast(Analytic, loss.structure)
     ends = [float(end) for x in map(as_array, (s, t)) for end in (x.min(), x.max())]
-    width = max(ends[1] - ends[0], ends[3] - ends[2])
-    if not math.isfinite(width):
+    widths = ends[1] - ends[0], ends[3] - ends[2]
+    if not math.isfinite(sum(widths)):
         sizes = (s.shape[:0], s.shape, t.shape)
         return tuple(s.new_full(size, math.nan, dtype=torch.float64) for size in sizes)  # type: ignore[return-value]
-    if width * min(structure.left_rate, structure.right_rate) <= 4 * _SATURATION:
+    if max(widths) * min(structure.left_rate, structure.right_rate) <= 4 * _SATURATION:
         return _on_a_grid(s, t, w, v, loss, ends)
     return _segmented(s.double(), t.double(), w, v, loss)
 
@@ -156,9 +154,10 @@ class _Spread:
 
     def __init__(self, grid: _Grid, places: Array, positives: int) -> None:
         self._places, self._positives, self._pos_points = places, positives, grid.pos_points
+        self._size = grid.pos_points + grid.neg_points
         # The points of each cell, those of the negatives after those of the positives; no score is in cells of both.
         steps = np.arange(grid.order + 1)[:, None]
-        first = np.arange(grid.pos_points + grid.neg_points - grid.order)
+        first = np.arange(self._size - grid.order)
         self._matrix: Array = _stencil(grid.order)
         self._points: Array = first + steps
         if not isinstance(places, np.ndarray):
@@ -175,7 +174,7 @@ class _Spread:
             for moment in moments:
                 _add_at(moment, cell, power)
                 power *= offset
-        charges = _zeros((int(self._points[-1, -1]) + 1,), self._places)
+        charges = _zeros((self._size,), self._places)
         _add_at(charges, self._points.ravel(), (self._matrix @ moments).ravel())
         return charges
 
