@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import symloss as sl
 from symloss.cli import app
-from symloss.cli.application import fit_progress, progress_lines
+from symloss.cli.application import fit_progress
 from symloss.paper.results import Run, tidy, write_run
 
 OWN = Run(family="my", trials=2, scores=tidy({("auc", "sigmoid"): {"score": [90, 91]}}, "trial", "own", 1, 0))
@@ -146,28 +146,6 @@ def test_help_answers_without_pytorch():
     code += "except SystemExit:\n    print('torch' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "False"
-
-
-def lines_at(calls, capsys):
-    """What is printed, in lines, if a fit of a stage ends at each of these times."""
-    now = [0.0]
-    progress = progress_lines(seconds=10, clock=lambda: now[0])
-    for seconds, *what in calls:
-        now[0] = seconds
-        progress(*what)
-    return capsys.readouterr().err.splitlines()
-
-
-def test_progress_in_lines_with_the_time_left_of_the_stage(capsys):
-    assert lines_at([(2.0 * k, "Scoring", k, 12) for k in range(1, 13)], capsys) == [
-        "Scoring: 1 of 12, about 22 s left in this step",
-        "Scoring: 6 of 12, about 12 s left in this step",
-        "Scoring: 11 of 12, about 2 s left in this step",
-    ]
-    assert lines_at([(8, "Scoring", 2, 2), (28, "Best", 1, 3)], capsys) == [
-        "Scoring: 2 of 2",
-        "Best: 1 of 3, about 40 s left in this step",
-    ]
 
 
 def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
