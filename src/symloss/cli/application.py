@@ -314,14 +314,14 @@ def command_line() -> str:
     return shlex.join(["symloss", *sys.argv[1:]])
 
 
-def find_loss(name: str, **parameters: float) -> Loss:
+def find_loss(name: str) -> Loss:
     """Return a loss by its name: a built-in one, or one of the user's own, as ``package.module:MyLoss``."""
     from symloss.losses import get_loss, import_named
 
     if ":" not in name:
-        return get_loss(name, **parameters)
+        return get_loss(name)
     try:
-        return get_loss(import_named(name), **parameters)
+        return get_loss(import_named(name))
     except (Exception, SystemExit) as error:  # importing a user's module, or making its loss, may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
 
