@@ -92,7 +92,8 @@ class _Classifier(BinaryClassifier):
     def _fit_points(self, data: TrainingData, folds: Folds) -> Self:
         """Fit to points that have been checked and merged."""
         seed = self._seed()
-        self.scorer_, imputation = self._fit_scorer(data.used(), seed)
+        used = data if (data.weight > 0).all() else data.rows(np.flatnonzero(data.weight > 0))
+        self.scorer_, imputation = self._fit_scorer(used, seed)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])
