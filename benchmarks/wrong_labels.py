@@ -4,13 +4,15 @@
     python -m benchmarks.wrong_labels page
 
 Every method ranks the labels of 2,000 rows, the most suspicious first; average precision judges the ranking. Labels
-that symloss suggests to change are judged by their precision and recall. A run that was stopped goes on.
+that symloss suggests to change are judged by their precision and recall. A run that was stopped goes on. After a
+change of symloss, ``--again`` runs it anew, and keeps the results of the others.
 """
 
 import argparse
 import csv
 import os
 import warnings
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ PEERS: dict[str, Any] = {
     "boosting": HistGradientBoostingClassifier(random_state=0),
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
 }
+OURS = "symloss"
+METHODS = [OURS, *(f"cleanlab, {name}" for name in PEERS)]
 
 
 def flipped(x: NDArray[np.float32], y: NDArray[np.bool_], noise: str, rate: float, seed: int) -> NDArray[np.bool_]:
@@ -50,8 +54,8 @@ def flipped(x: NDArray[np.float32], y: NDArray[np.bool_], noise: str, rate: floa
     return keys.argsort().argsort() >= len(y) - round(rate * len(y))
 
 
-def run_one(path: Path, noise: str, rate: float, number: int) -> list[list[Any]]:
-    """Let all methods look for the wrong labels of one draw."""
+def run_one(path: Path, noise: str, rate: float, number: int, names: list[str]) -> list[list[Any]]:
+    """Let some methods look for the wrong labels of one draw."""
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
 
@@ -61,18 +65,19 @@ def run_one(path: Path, noise: str, rate: float, number: int) -> list[list[Any]]
     wrong = flipped(x, y, noise, rate, number)
     given = (y ^ wrong).astype(int)
     lines = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # models that have not converged
-        ours = sl.AUCClassifierCV(random_state=number).fit(x, given)
-        suggested = np.asarray(ours.label_quality_) < 0.5
-        found = {"symloss": (ours.label_quality_, suggested)}
-        for name, model in PEERS.items():
-            probability = cross_val_predict(model, x, given, cv=5, method="predict_proba")
-            quality = get_label_quality_scores(given, probability)
-            found[f"cleanlab, {name}"] = (quality, find_label_issues(given, probability, n_jobs=1))
-    for name, (quality, suggested) in found.items():
+    for name in names:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # models that have not converged
+            if name == OURS:
+                quality = np.asarray(sl.AUCClassifierCV(random_state=number).fit(x, given).label_quality_)
+                suggested = quality < 0.5
+            else:
+                model = PEERS[name.removeprefix("cleanlab, ")]
+                probability = cross_val_predict(model, x, given, cv=5, method="predict_proba")
+                quality = get_label_quality_scores(given, probability)
+                suggested = find_label_issues(given, probability, n_jobs=1)
         precision = wrong[suggested].mean() if suggested.any() else np.nan
-        numbers = (average_precision_score(wrong, -np.asarray(quality)), precision, suggested[wrong].mean())
+        numbers = (average_precision_score(wrong, -quality), precision, suggested[wrong].mean())
         lines.append([path.stem, noise, rate, number, name, *(f"{100 * value:.1f}" for value in numbers)])
     return lines
 
@@ -96,6 +101,7 @@ def main() -> None:
     running.add_argument("tables", type=Path)
     running.add_argument("--draws", type=int, default=1)
     running.add_argument("--jobs", type=int, default=1)
+    running.add_argument("--again", action="store_true", help="first remove the results of symloss")
     commands.add_parser("page")
     options = parser.parse_args()
     if options.command == "page":
@@ -103,15 +109,16 @@ def main() -> None:
         return
     if not RESULTS.exists():
         RESULTS.write_text(",".join(COLUMNS) + "\n")
-    done = set(pd.read_csv(RESULTS)[COLUMNS[:4]].itertuples(index=False, name=None))
-    todo = [
-        delayed(run_one)(path, noise, rate, number)
-        for path in sorted(options.tables.glob("*.npz"))
-        for noise in NOISES
-        for rate in RATES
-        for number in range(options.draws)
-        if (path.stem, noise, rate, number) not in done
-    ]
+    if options.again:
+        kept = pd.read_csv(RESULTS, dtype=str)
+        kept[kept["method"] != OURS].to_csv(RESULTS, index=False)
+    done = set(pd.read_csv(RESULTS)[COLUMNS[:5]].itertuples(index=False, name=None))
+    todo = []
+    paths = sorted(options.tables.glob("*.npz"))
+    for path, noise, rate, number in product(paths, NOISES, RATES, range(options.draws)):
+        missing = [name for name in METHODS if (path.stem, noise, rate, number, name) not in done]
+        if missing:
+            todo.append(delayed(run_one)(path, noise, rate, number, missing))
     for count, lines in enumerate(Parallel(options.jobs, return_as="generator_unordered", batch_size=1)(todo), 1):
         with RESULTS.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)

@@ -5,6 +5,10 @@ positive and a clean negative carry the other label. Then a point is labeled pos
 e- + (1 - e+ - e-) c(s). With c(s) = 1 / (1 + exp(-slope s - intercept)), the most likely slope and intercept follow
 from the labels given, and by Bayes' rule a positive label is right with odds c / (1 - c) (1 - e+) / e-, and a negative
 one with odds (1 - c) / c (1 - e-) / e+.
+
+Where e+ and e- are not known, two views are averaged: that each class has the share of wrong labels that seems so, and
+that both are flipped at one rate, with as many wrong labels in all. For how many labels of *one* class are wrong is
+told badly, and by a wrong share all labels of a class come too late. `benchmarks/wrong_labels.py` measures it.
 """
 
 from __future__ import annotations
@@ -16,13 +20,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from symloss.audit.noise import noise_of
+from symloss.audit.noise import Noise, noise_of
 from symloss.checking import is_larger
-from symloss.corruption import Contamination, check_contamination, to_flip_rates
+from symloss.corruption import Contamination, FlipRates, check_contamination, to_flip_rates
 from symloss.metrics.scores import Sample, two_samples
 
 Array = NDArray[np.float64]
 _LEAST_RATE = 0.002  # at 0 no label could be wrong
+_MOST_FLIPPED = 0.9  # of the smaller class
 _PENALTY = 1e-4  # so small that it matters only if a threshold separates the labels
 _TINY = 1e-12  # of a probability
 _FARTHEST = 30.0  # in medians of the distance to the middle: an outlier must not decide
@@ -66,19 +71,31 @@ def label_quality(
     pos, neg = two_samples(scores, positive, weight)
     if pi is not None and pi_prime is not None:
         check_contamination(pi, pi_prime)
-        rates = Contamination(pi, pi_prime)
+        told: Noise | Contamination = Contamination(pi, pi_prime)
     else:
-        noise = noise_of(pos, neg)
-        rates = Contamination(noise.pi, noise.pi_prime)
+        told = noise_of(pos, neg)
     quality = np.empty(len(positive))
-    quality[positive], quality[~positive] = quality_of(pos, neg, rates)
+    quality[positive], quality[~positive] = quality_of(pos, neg, told)
     return quality
 
 
-def quality_of(pos: Sample, neg: Sample, rates: Contamination) -> tuple[Array, Array]:
-    """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked."""
+def quality_of(pos: Sample, neg: Sample, told: Noise | Contamination) -> tuple[Array, Array]:
+    """Return what ``label_quality`` does for the positives and for the negatives, from two samples that are checked.
+
+    What is told of the noise are known rates, or an estimate.
+    """
     share = float(pos.weight.sum() / (pos.weight.sum() + neg.weight.sum()))
-    flips = to_flip_rates(rates, share * rates.pi + (1 - share) * rates.pi_prime)
+    rates = Contamination(told.pi, told.pi_prime)
+    views = [to_flip_rates(rates, share * rates.pi + (1 - share) * rates.pi_prime)]
+    if isinstance(told, Noise):
+        rate = min(share * (1 - rates.pi) + (1 - share) * rates.pi_prime, _MOST_FLIPPED * min(share, 1 - share))
+        views.append(FlipRates(rate, rate))
+    found = [_by_flips(pos, neg, flips) for flips in views]
+    of_positive, of_negative = (np.mean(parts, axis=0) for parts in zip(*found, strict=True))
+    return of_positive, of_negative
+
+
+def _by_flips(pos: Sample, neg: Sample, flips: FlipRates) -> tuple[Array, Array]:
     e_pos, e_neg = max(flips.positive, _LEAST_RATE), max(flips.negative, _LEAST_RATE)
     slope, crossing = logistic_curve(pos.scores, pos.weight, neg.scores, neg.weight, e_pos, e_neg)
     of_positive = slope * (pos.scores - crossing) + np.log((1 - e_pos) / e_neg)  # log odds of being right

@@ -364,8 +364,8 @@ class _ClassifierCV(BinaryClassifier):
         self.noise_ = noise_of(*samples)
         quality = np.full(len(averaged), np.nan)
         given = None if self.pi is None or self.pi_prime is None else Contamination(self.pi, self.pi_prime)
-        rates = given or Contamination(self.noise_.pi, self.noise_.pi_prime)
-        quality[held_out & data.positive], quality[held_out & ~data.positive] = quality_of(*samples, rates)
+        of_label = quality_of(*samples, given or self.noise_)
+        quality[held_out & data.positive], quality[held_out & ~data.positive] = of_label
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
         if given is not None:
             self.clean_score_ = self._metric.estimate_clean(*samples, *given)

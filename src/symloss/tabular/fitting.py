@@ -15,7 +15,7 @@ from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.messages import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
-from symloss.tabular.evaluation import OWN, rows_of, wrong_probability
+from symloss.tabular.evaluation import OWN, rows_of, with_quality, wrong_probability
 from symloss.tabular.given_labels import read_labels
 from symloss.tabular.model import Rows, TableModel, features_of
 from symloss.tabular.reading import Read, ReadOptions, check_columns, labeled_table
@@ -168,18 +168,10 @@ def fit(
         n_jobs=n_jobs,
     )
     learn(estimator, encoded, is_positive, weights, frame, group, progress)
-    return TableModel(
-        estimator,
-        encoder,
-        label,
-        labels,
-        (*read_notes, *notes),
-        Profile.of(columns, encoder, values),
-        sign,
-        Rows(numbers, is_positive, weights, unlabeled is not None, np.zeros(len(numbers), bool)),
-        weight,
-        group,
-    )
+    rows = Rows(numbers, is_positive, weights, unlabeled is not None, np.zeros(len(numbers), bool))
+    profile = Profile.of(columns, encoder, values)
+    model = TableModel(estimator, encoder, label, labels, (*read_notes, *notes), profile, sign, rows, weight, group)
+    return with_quality(model) if rows.unlabeled else model  # by shares of either class: only one has wrong labels
 
 
 def learn(
