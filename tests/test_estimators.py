@@ -31,9 +31,10 @@ from torch import nn
 import symloss as sl
 from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier, BERClassifierCV, default_candidates
 from symloss.estimators.folds import equal_rows, merge, split
+from symloss.estimators.pool import FEW
 from symloss.estimators.pruning import Pruned, credibility
 from symloss.estimators.scoring import clean_probabilities, fit_curve, weights_by_least_squares
-from symloss.estimators.search import _parts, fit, raw_scores
+from symloss.estimators.search import fit, raw_scores
 from symloss.functional import auc_risk, ber_risk
 from symloss.machines import one_thread
 from symloss.models.family import TrainingData
@@ -774,37 +775,14 @@ def points(n, seed=0):
     return generator.normal(size=(n, 4)) + np.outer(y, [1.0, 0.9, 0.5, 0.0]), y
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_the_better_half_goes_on_to_all_points(kind):
-    X, y = points(96_000)
-    told = []
-    pool = [(f"feature {k}", Feature(k)) for k in (3, 1, 0, 2)]
-    Feature.fits.clear()
-    chosen = kind(pool, random_state=0, callback=lambda *what: told.append(what[:3])).fit(X, y)
-    results = chosen.cv_results_
-    assert results["points"].tolist() == [12_000, 96_000, 96_000, 12_000]
-    assert results["weight"][[0, 3]].tolist() == [0, 0]
-    assert results["rank_test_score"].tolist() == [4, 2, 1, 3]
-    assert told[19:20] == [("Scoring candidates on folds of 12,000 points", 20, 20)]
-    assert told[29:30] == [("Scoring candidates on folds", 10, 10)]
-    assert max(n for k, n in Feature.fits if k == 3) < 10_000
-    assert np.isfinite(chosen.oof_scores_).all()
-
-
-def test_parts_grow_hold_both_classes_and_have_the_folds_of_the_whole():
-    def parts(n, positives):
-        data = TrainingData(np.arange(float(n))[:, None], np.arange(n) < positives, np.ones(n))
-        return data, split(5, *data, 0), list(_parts(data, split(5, *data, 0), 0))
-
-    assert [len(part.weight) for part, _ in parts(95_000, 10_000)[2]] == [95_000]
-    _, folds, found = parts(200_000, 10_000)
-    assert [len(part.weight) for part, _ in found] == [10_000 + 12_500, 200_000]
-    assert [int(part.positive.sum()) for part, _ in found] == [10_000, 10_000]
-    part, of_part = found[0]
-    for (train, test), (inside, held_out) in zip(folds, of_part, strict=True):
-        assert set(part.X[held_out, 0]) <= set(test)
-        assert set(part.X[inside, 0]) <= set(train)
-        assert len(inside) + len(held_out) == len(part.weight)
+def test_fits_to_folds_of_the_default_pool_are_averaged_at_any_size():
+    X, y = points(FEW + 500)
+    fitted = AUCClassifierCV(random_state=0).fit(X, y)
+    assert all(len(member.fits) == 6 for member in fitted.members_ if "tree" in member.name or "forest" in member.name)
+    assert max(len(member.fits) for member in fitted.members_) == 6
+    own = AUCClassifierCV([TREES], random_state=0).fit(X, y)
+    assert len(own.members_[0].fits) == 1
+    assert np.isfinite(fitted.oof_scores_).all()
 
 
 def test_a_time_limit_keeps_the_best_so_far():
@@ -813,10 +791,10 @@ def test_a_time_limit_keeps_the_best_so_far():
     start = time.monotonic()
     chosen = AUCClassifierCV(pool, cv=2, time_limit=2.0, random_state=0).fit(X, y)
     assert time.monotonic() - start < 4.0
-    points_of = chosen.cv_results_["points"]
-    assert points_of[0] == 300
-    assert points_of[-1] == 0
-    assert np.isnan(chosen.cv_results_["mean_test_score"][-1])
+    mean = chosen.cv_results_["mean_test_score"]
+    assert mean[0] > 0.5
+    assert np.isnan(mean[-1])
+    assert chosen.cv_results_["rank_test_score"][-1] == np.isfinite(mean).sum() + 1
     assert chosen.cv_results_["weight"].sum() == pytest.approx(1)
 
 

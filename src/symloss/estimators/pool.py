@@ -6,16 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.pruning import Pruned
 
-FEW = 6_000  # up to this many points, every candidate is scored on all of them
-_VERY_MANY = 50_000
-_MORE_TREES = 3
+FEW, MANY = 4_000, 50_000  # points; with more, candidates are fewer and larger
 
 
 def default_candidates(
@@ -56,46 +53,38 @@ def default_candidates(
     """
     seed: dict[str, Any] = {"random_state": random_state}
     own: Callable[..., Any] = partial(kind, threshold=0.0, **seed)
-    trees = partial(own, model="trees", n_estimators=60 if X.shape[0] <= FEW else 100)
+    is_few = X.shape[0] <= FEW
+    trees = partial(own, model="trees", n_estimators=60 if is_few else 30)
     forest = partial(trees, splits="best")
-    process = partial(own, "squared", "gaussian_process", n_landmarks=300 if X.shape[0] <= FEW else 600)
+    process = partial(own, "squared", "gaussian_process", n_landmarks=300 if is_few else 600)
     boosting = partial(HistGradientBoostingClassifier, l2_regularization=1.0, early_stopping=False, **seed)
     stumps = partial(boosting, learning_rate=0.05, max_iter=100, max_leaf_nodes=2)
+    varied = partial(boosting, learning_rate=0.05, max_features=0.3, max_bins=63)  # from node to node, by features
     few, many, very_many = 1, 2, 4
     table = [
-        (few | many, "linear, unhinged", own()),
+        (few, "linear, unhinged", own()),
         (few | many | very_many, "linear, logistic", own("logistic", alpha=0.001)),
-        (many | very_many, "trees, leaves of 20", trees(min_samples_leaf=20)),
-        (few | many | very_many, "trees, leaves of 5", trees(min_samples_leaf=5)),
-        (many, "trees, leaves of 1", trees(min_samples_leaf=1)),
-        (few, "random forest, leaves of 20", forest()),
+        (few | many, "trees, leaves of 5", trees(min_samples_leaf=5)),
+        (few | many, "random forest, leaves of 20", forest()),
+        (very_many, "trees, leaves of 20", trees()),
         (
             few | many,
             "boosting, 60 small trees",
             boosting(learning_rate=0.03, max_iter=60, max_leaf_nodes=6, min_samples_leaf=40),
         ),
         (few, "boosting, 60 trees", boosting(learning_rate=0.15, max_iter=60, max_leaf_nodes=16)),
-        (many | very_many, "boosting, 100 trees", boosting()),
-        (
-            very_many,
-            "boosting, 300 trees",
-            boosting(learning_rate=0.05, max_iter=300, max_leaf_nodes=63, min_samples_leaf=100),
-        ),
+        (many | very_many, "boosting, 200 small trees", varied(max_iter=200, max_leaf_nodes=15, min_samples_leaf=100)),
+        (many, "boosting, 200 trees", varied(max_iter=200, max_leaf_nodes=31, min_samples_leaf=50)),
+        (very_many, "boosting, 300 trees", varied(max_iter=300, max_leaf_nodes=63, min_samples_leaf=100)),
+        (very_many, "boosting, 300 large trees", varied(max_iter=300, max_leaf_nodes=255, min_samples_leaf=100)),
         (few | many, "Gaussian process", process()),
         (few, "random forest, 40% pruned", Pruned(forest(), 0.4, **seed)),
         (few, "Gaussian process, 20% pruned", Pruned(process(), 0.2, **seed)),
         (few, "boosting, 100 stumps, 20% pruned", Pruned(stumps(), 0.2, **seed)),
         (few, "boosting, 100 stumps, 40% pruned", Pruned(stumps(), 0.4, **seed)),
     ]
-    size = few if X.shape[0] <= FEW else many if X.shape[0] <= _VERY_MANY else very_many
+    size = few if is_few else many if X.shape[0] <= MANY else very_many
     chosen = [(name, candidate) for sizes, name, candidate in table if sizes & size]
     if hasattr(X, "tocsr"):
         chosen = [(name, candidate) for name, candidate in chosen if get_tags(candidate).input_tags.sparse]
     return chosen
-
-
-def with_more_trees(estimator: Any) -> Any:
-    """Return a copy of a forest of ours with three times as many trees: for many points, in the fit to all of them."""
-    if getattr(estimator, "model", None) != "trees":
-        return estimator
-    return clone(estimator).set_params(n_estimators=_MORE_TREES * estimator.n_estimators)

@@ -1,4 +1,4 @@
-"""Fit candidates, ours and those of users, and score them on folds: on all points, or by successive halving."""
+"""Fit candidates, ours and those of users, and score them on folds."""
 
 from __future__ import annotations
 
@@ -141,149 +141,92 @@ def _threads_of(estimator: Any) -> AbstractContextManager[None]:
     return one_thread() if whole else nullcontext()
 
 
-_GROWTH = 8  # the better half of the candidates goes on to a part that is so many times as large
-_SMALLEST = 12_000  # points of a part, at least
 # Fits to folds are kept if there are at most so many folds, each fitted to at least this share of the points.
 _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 
 
-class Search:
-    """Candidates, their scores on folds, and the weights that follow from them.
+class Found(NamedTuple):
+    """What a search found.
 
-    Up to 96,000 points, all candidates are scored on all points. If there are more, all are scored on an eighth of them
-    (or an eighth of that, and so on, as long as it has 12,000 points), with both classes in equal numbers as far as
-    possible; the better half goes on to a part that is eight times as large.
-
-    After ``limit`` seconds no more candidates are scored; one always is, on all points. ``run(stage, function, names,
-    tasks)`` yields the number and the result of each task; tasks that nobody asks for are not begun.
-
-    Attributes
+    Parameters
     ----------
     by_fold : array of shape (k, folds)
-        The scores on the folds of the last part that a candidate was scored on; NaN if there was no time for it.
-    points : array of k int
-        The size of this part.
+        The scores of the k candidates on the folds; NaN if there was no time for a candidate.
     weights : array of k floats
         The weights of the average.
     scores : dict
-        The out-of-fold scores of all points, by the numbers of the candidates that were scored on all points.
+        The out-of-fold scores of all points, by the numbers of the candidates that were scored.
     on_folds : dict
-        The fits to the folds of candidates whose fits vary, if there are few points and every fold has most of them.
+        The fits to the folds of candidates whose fits vary and whose weight is above 0, if fits are kept.
     """
 
-    def __init__(
-        self,
-        candidates: Candidates,
-        metric: Metric,
-        temperature: float,
-        limit: float | None,
-        run: Callable[..., Iterator[tuple[int, Any]]],
-    ) -> None:
-        self._candidates, self._metric, self._temperature, self._run = candidates, metric, temperature, run
-        self._end = None if limit is None else time.monotonic() + limit
-        self._middle = None if limit is None else time.monotonic() + limit / 2
-        self._seconds, self._means = np.zeros((2, len(candidates)))  # what a fold takes, a point; mean scores
-        self._contributions: dict[int, Array] = {}
-        self.points = np.zeros(len(candidates), np.intp)
-        self.weights = np.zeros(len(candidates))
-        self.scores: dict[int, Array] = {}
-        self.on_folds: dict[int, list[Any]] = {}
-
-    def over(self, data: TrainingData, folds: Folds, seed: int) -> None:
-        """Score the candidates on folds of points; the seed is that of drawing parts of them."""
-        check_test_folds(folds, data.positive)
-        n = len(data.weight)
-        self.by_fold = np.full((len(self._candidates), len(folds)), np.nan)
-        left = list(range(len(self._candidates)))
-        for part, of_part in _parts(data, folds, seed):
-            if len(part.weight) == n and self.points.any():
-                left = self._affordable(left, n * (len(folds) + 1))
-            self._score(left, part, of_part, n)
-            left = sorted(self.scores, key=lambda c: -self._means[c])[: (len(left) + 1) // 2]
-        self._weigh(data, folds)
-
-    def _affordable(self, best_first: list[int], points: int) -> list[int]:
-        """Return the candidates for which there is time to fit so many points; at least the fastest."""
-        seconds = points * self._seconds[best_first]
-        within = [c for c, total in zip(best_first, np.cumsum(seconds), strict=True) if _has_room(self._end, total)]
-        return within or [best_first[int(np.argmin(seconds))]]
-
-    def _score(self, left: list[int], data: TrainingData, folds: Folds, n: int) -> None:
-        """Score candidates on a part of the n points, as long as there is time."""
-        size = len(data.weight)
-        stage = "Scoring candidates on folds" + (f" of {size:,} points" if size < n else "")
-        keeps = size == n and self._keeps(data.weight, folds)
-        calls = [(c, k) for c in left for k in range(len(folds))]
-        tasks = [(self._candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
-        found: dict[int, dict[int, Scored]] = {c: {} for c in left}
-        self.scores = {}
-        for number, result in self._run(stage, fit_and_score, [self._candidates[c][0] for c, _ in calls], tasks):
-            c, k = calls[number]
-            found[c][k] = result
-            if len(found[c]) == len(folds):
-                self._keep(c, [found[c][place] for place in range(len(folds))], data, folds)
-            if self.scores and not self._has_time(result.seconds, size, n, len(folds)):
-                break
-
-    def _keeps(self, weight: Array, folds: Folds) -> bool:
-        least = _LEAST_SHARE * weight.sum()
-        most_of_points = all(weight[train].sum() >= least for train, _ in folds)
-        return self._temperature > 0 and len(weight) <= FEW and len(folds) <= _MOST_FOLDS and most_of_points
-
-    def _has_time(self, seconds: float, size: int, n: int, folds: int) -> bool:
-        """Return whether there is time for one more fit; half of it is for all points, and then for the fits to all."""
-        to_all = n * self._seconds[list(self.scores)]
-        if size < n:
-            return _has_room(self._middle, seconds) and _has_room(self._end, to_all.min() * (folds + 1))
-        return _has_room(self._end, seconds + to_all.sum())
-
-    @one_thread()
-    def _keep(self, c: int, found: list[Scored], data: TrainingData, folds: Folds) -> None:
-        """Keep what was found of a candidate, and how good it is."""
-        scores = self.scores[c] = np.full(len(data.weight), np.nan)
-        for (_, test), of_fold in zip(folds, found, strict=True):
-            scores[test] = of_fold.scores
-        if all(of_fold.fitted is not None for of_fold in found):
-            self.on_folds[c] = [of_fold.fitted for of_fold in found]
-        self._seconds[c] = np.mean([of_fold.seconds for of_fold in found]) / len(scores)
-        self.points[c] = len(scores)
-        known = np.concatenate([test for _, test in folds])
-        held_out = scores[known], data.positive[known], data.weight[known]
-        threshold = fit_curve(*held_out)[0] if self._metric.has_threshold else 0.0
-        parts = [(scores[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
-        self.by_fold[c] = [self._metric.score(*part) for part in parts]
-        self._means[c] = sum(np.mean([score(*part) for part in parts]) for score, _ in self._metric.weighed_by)
-        contributions = [np.concatenate([of(*part) for part in parts]) for _, of in self._metric.weighed_by]
-        self._contributions[c] = np.sum(contributions, 0)
-
-    @one_thread()
-    def _weigh(self, data: TrainingData, folds: Folds) -> None:
-        rows = np.concatenate([test for _, test in folds])
-        scored, labels = list(self.scores), (data.positive[rows], data.weight[rows])
-        if self._temperature > 0 and len(data.weight) > FEW:
-            self.weights[scored] = weights_by_least_squares([self.scores[c][rows] for c in scored], *labels)
-        if not self.weights.any():
-            contributions = np.array([self._contributions[c] for c in scored])
-            self.weights[scored] = weights_of_average(self._means[scored], contributions, *labels, self._temperature)
-        self.on_folds = {c: fits for c, fits in self.on_folds.items() if self.weights[c] > 0}
+    by_fold: Array
+    weights: Array
+    scores: dict[int, Array]
+    on_folds: dict[int, list[Any]]
 
 
-def _has_room(end: float | None, seconds: float) -> bool:
-    return end is None or time.monotonic() + seconds <= end
+def search(
+    candidates: Candidates,
+    data: TrainingData,
+    folds: Folds,
+    metric: Metric,
+    temperature: float,
+    limit: float | None,
+    keeps: bool,
+    run: Callable[..., Iterator[tuple[int, Any]]],
+) -> Found:
+    """Score candidates on folds of points, and weigh them.
+
+    After ``limit`` seconds no more candidates are scored; one always is. Fits to folds are kept if ``keeps`` allows it,
+    and every fold has most of the points. ``run(stage, function, names, tasks)`` yields the number and the result of
+    each task; tasks that nobody asks for are not begun.
+    """
+    check_test_folds(folds, data.positive)
+    end = np.inf if limit is None else time.monotonic() + limit
+    least = _LEAST_SHARE * data.weight.sum()
+    keeps = keeps and temperature > 0 and len(folds) <= _MOST_FOLDS
+    keeps = keeps and all(data.weight[train].sum() >= least for train, _ in folds)
+    calls = [(c, k) for c in range(len(candidates)) for k in range(len(folds))]
+    tasks = [(candidates[c][1], *data, *folds[k], keeps) for c, k in calls]
+    found: list[dict[int, Scored]] = [{} for _ in candidates]
+    scores, to_all = {}, 0.0  # the seconds of fits to all points
+    for number, result in run(
+        "Scoring candidates on folds", fit_and_score, [candidates[c][0] for c, _ in calls], tasks
+    ):
+        c, k = calls[number]
+        found[c][k] = result
+        if len(found[c]) == len(folds):
+            scores[c] = np.full(len(data.weight), np.nan)
+            for place, of_fold in found[c].items():
+                scores[c][folds[place][1]] = of_fold.scores
+                to_all += of_fold.seconds / len(folds)
+        if scores and time.monotonic() + result.seconds + to_all > end:
+            break
+    by_fold, weights = np.full((len(candidates), len(folds)), np.nan), np.zeros(len(candidates))
+    by_fold[list(scores)], weights[list(scores)] = _weigh([*scores.values()], data, folds, metric, temperature)
+    fits = {c: [found[c][k].fitted for k in range(len(folds))] for c in scores if weights[c] > 0}
+    return Found(by_fold, weights, scores, {c: of for c, of in fits.items() if all(each is not None for each in of)})
 
 
-def _parts(data: TrainingData, folds: Folds, seed: int) -> Iterator[tuple[TrainingData, Folds]]:
-    """Yield ever larger parts of the points with the folds of them, at last all points."""
-    sizes, size = [], len(data.weight) // _GROWTH
-    while size >= _SMALLEST:
-        sizes.append(size)
-        size //= _GROWTH
-    generator = np.random.default_rng(seed)
-    classes = [generator.permutation(np.flatnonzero(of)) for of in (data.positive, ~data.positive)]
-    for size in reversed(sizes):
-        rows = np.sort(np.concatenate([of[: size // 2] for of in classes]))
-        part = data.rows(rows)
-        of_part = [(np.flatnonzero(np.isin(rows, train)), np.flatnonzero(np.isin(rows, test))) for train, test in folds]
-        if all(len(np.unique(part.positive[of])) == 2 for fold in of_part for of in fold):  # few may lack a class
-            yield part, of_part
-    yield data, folds
+@one_thread()
+def _weigh(
+    scores: list[Array], data: TrainingData, folds: Folds, metric: Metric, temperature: float
+) -> tuple[Array, Array]:
+    """Return the scores of candidates on the folds, each at its own threshold, and their weights."""
+    rows = np.concatenate([test for _, test in folds])
+    labels = data.positive[rows], data.weight[rows]
+    thresholds = [fit_curve(of[rows], *labels)[0] if metric.has_threshold else 0.0 for of in scores]
+    parts = [
+        [(of[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
+        for of, threshold in zip(scores, thresholds, strict=True)
+    ]
+    by_fold = np.array([[metric.score(*part) for part in of] for of in parts])
+    weights = np.zeros(len(scores))
+    if temperature > 0 and len(data.weight) > FEW:
+        weights = weights_by_least_squares([of[rows] for of in scores], *labels)
+    if not weights.any():
+        means = np.sum([[np.mean([of(*part) for part in each]) for each in parts] for of, _ in metric.weighed_by], 0)
+        shares = [[np.concatenate([of(*part) for part in each]) for each in parts] for _, of in metric.weighed_by]
+        weights = weights_of_average(means, np.sum(shares, 0), *labels, temperature)
+    return by_fold, weights

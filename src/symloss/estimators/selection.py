@@ -32,15 +32,15 @@ from symloss.corruption import Contamination, check_contamination
 from symloss.estimators.base import BinaryClassifier
 from symloss.estimators.classifiers import AUCClassifier, BERClassifier
 from symloss.estimators.folds import WithFrame, merge, split
-from symloss.estimators.pool import FEW, default_candidates, with_more_trees
+from symloss.estimators.pool import FEW, default_candidates
 from symloss.estimators.pruning import Pruned
 from symloss.estimators.scoring import AUC, BALANCED_ACCURACY, Metric, clean_probabilities, fit_curve
 from symloss.estimators.search import (
     Candidates,
-    Search,
     fit,
     is_own,
     raw_scores,
+    search,
     sent,
     takes_frame,
     with_labels,
@@ -148,25 +148,28 @@ class _ClassifierCV(BinaryClassifier):
             given = given._replace(X=WithFrame(given.X, X))
         data, folds, place = merge(given, folds)
         candidates = self._pool(data, seed)
-        search = Search(candidates, self._metric, self.temperature, self.time_limit, self._run)
-        search.over(data, folds, seed)
-        self.cv_results_ = _results([name for name, _ in candidates], search)
-        best = [c for c in np.argsort(-search.weights, kind="stable").tolist() if search.weights[c] > 0]
-        chosen = [candidates[c] for c in best]
-        if self.candidates is None and self.time_limit is None and len(data.weight) > FEW:
-            chosen = [(name, with_more_trees(estimator)) for name, estimator in chosen]
-        fitted = self._fit_best(chosen, data)
-        self.members_ = [
-            Member(
-                candidates[c][0],
-                estimator,
-                float(search.weights[c]),
-                *_mean_and_scale(search.scores[c], data),
-                search.on_folds.get(c),
-            )
-            for c, estimator in zip(best, fitted, strict=True)
-        ]
-        weighted = [m.weight * (search.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
+        keeps = self.candidates is None or len(data.weight) <= FEW
+        found = search(candidates, data, folds, self._metric, self.temperature, self.time_limit, keeps, self._run)
+        means = found.by_fold.mean(1)
+        self.cv_results_ = {
+            "candidate": [name for name, _ in candidates],
+            **{f"split{k}_test_score": column for k, column in enumerate(found.by_fold.T)},
+            "mean_test_score": means,
+            "std_test_score": found.by_fold.std(1),
+            "weight": found.weights,
+            "rank_test_score": rankdata(-np.nan_to_num(means, nan=-1.0), "min").astype(np.int32),
+        }
+        best = [c for c in np.argsort(-found.weights, kind="stable").tolist() if found.weights[c] > 0]
+        names, tasks = [candidates[c][0] for c in best], [(candidates[c][1], data) for c in best]
+        fitted = dict(self._run("Fitting the best", fit, names, tasks))
+        self.members_ = []
+        for k, (c, name) in enumerate(zip(best, names, strict=True)):
+            estimator = fit(*tasks[k]) if fitted[k] is None else fitted[k]  # another process may be unable to send it
+            held_out = ~np.isnan(found.scores[c])
+            mean, scale = Standardization.fit(found.scores[c][held_out, None], data.weight[held_out])
+            weight, on_folds = float(found.weights[c]), found.on_folds.get(c)
+            self.members_.append(Member(name, estimator, weight, float(mean[0]), float(scale[0]), on_folds))
+        weighted = [m.weight * (found.scores[c] - m.mean) / m.scale for c, m in zip(best, self.members_, strict=True)]
         self._set_threshold(np.sum(weighted, 0), data, place)
         return self
 
@@ -292,12 +295,6 @@ class _ClassifierCV(BinaryClassifier):
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be a function or None, got {self.callback!r}")
 
-    def _fit_best(self, best: Candidates, data: TrainingData) -> list[Any]:
-        """Return the best candidates, fitted to all points; here, if another process cannot send its fit back."""
-        names, tasks = [name for name, _ in best], [(estimator, data) for _, estimator in best]
-        found = dict(self._run("Fitting the best", fit, names, tasks))
-        return [fit(*task) if found[k] is None else found[k] for k, task in enumerate(tasks)]
-
     def _run(
         self, stage: str, function: Any, names: list[str], tasks: list[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
@@ -398,32 +395,11 @@ def falls(
     return found
 
 
-def _results(names: list[str], search: Search) -> dict[str, Any]:
-    """Return what ``cv_results_`` holds; a candidate that was scored on more points has the better rank."""
-    mean = search.by_fold.mean(1)
-    order = np.where(search.points > 0, search.points + np.nan_to_num(mean), -1.0)  # scores are at most 1
-    return {
-        "candidate": names,
-        **{f"split{k}_test_score": column for k, column in enumerate(search.by_fold.T)},
-        "mean_test_score": mean,
-        "std_test_score": search.by_fold.std(1),
-        "points": search.points,
-        "weight": search.weights,
-        "rank_test_score": rankdata(-order, "min").astype(np.int32),
-    }
-
-
 def _seeded(estimator: Any, seed: int) -> Any:
     """Set every random state that is None to the seed, also those of the parts of an estimator."""
     parameters = estimator.get_params()
     states = [name for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None]
     return estimator.set_params(**dict.fromkeys(states, seed))
-
-
-def _mean_and_scale(scores: Array, data: TrainingData) -> tuple[float, float]:
-    held_out = ~np.isnan(scores)
-    mean, scale = Standardization.fit(scores[held_out, None], data.weight[held_out])
-    return float(mean[0]), float(scale[0])
 
 
 def _candidates_table(results: Mapping[str, Any], score: str) -> str:
@@ -432,9 +408,9 @@ def _candidates_table(results: Mapping[str, Any], score: str) -> str:
     for k in np.lexsort((-np.nan_to_num(results["mean_test_score"]), -results["weight"])).tolist():
         mean, deviation = 100 * results["mean_test_score"][k], 100 * results["std_test_score"][k]
         shown = "no time" if np.isnan(mean) else f"{mean:.1f} ± {deviation:.1f}"
-        cells = escape(str(results["candidate"][k])), shown, f"{results['points'][k]:,}", f"{results['weight'][k]:.0%}"
+        cells = escape(str(results["candidate"][k])), shown, f"{results['weight'][k]:.0%}"
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    heads = ("candidate", f"{escape(score)} on noisy folds, in %", "points", "weight in the average")
+    heads = ("candidate", f"{escape(score)} on noisy folds, in %", "weight in the average")
     head = "<tr>" + "".join(f"<th>{text}</th>" for text in heads) + "</tr>"
     body = "\n".join(rows)
     return f"<details open><summary>Candidates</summary><table>{head}\n{body}</table></details>"
@@ -453,13 +429,12 @@ class BERClassifierCV(_ClassifierCV):
     temperature : float, default=0.7
         The larger it is, the more candidates are averaged; 0 takes the best one alone. The weight of a candidate is
         ``exp(-(d / temperature)^2 / 2)``, where d is how far its score is below that of the best candidate, divided by
-        the standard error of this difference. If there are more than 6,000 points, the temperature matters only if it
+        the standard error of this difference. If there are more than 4,000 points, the temperature matters only if it
         is 0: the weights are those of the average that is nearest to the labels by least squares, none below 0. Weights
         below 3% of the largest are set to 0. Before they are averaged, the scores of each candidate are divided by the
         standard deviation of its out-of-fold scores.
     cv : int, splitter or iterable, default=5
-        The folds that candidates are scored on. From 96,000 points on, all candidates are scored on an eighth of the
-        points, and the better half of them on all (with more than 768,000 points in more such steps).
+        The folds that candidates are scored on.
     pi : float, default=None
         The share of clean positives among the points that are labeled positive, if it is known. With ``pi_prime``, it
         gives ``clean_score_``.
@@ -479,21 +454,21 @@ class BERClassifierCV(_ClassifierCV):
         Whether to print progress to standard error.
     callback : callable, default=None
         A function to be told of progress. After each fit of a candidate it is called, in this process, as
-        ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds", with the number of points
-        added if these are not all, and then "Fitting the best"; ``done`` of ``total`` fits of this stage have ended;
-        ``name`` is the candidate that was fitted last. It is not saved by ``symloss.estimators.save``.
+        ``callback(stage, done, total, name)``: ``stage`` is "Scoring candidates on folds" and then "Fitting the best";
+        ``done`` of ``total`` fits of this stage have ended; ``name`` is the candidate that was fitted last. It is not
+        saved by ``symloss.estimators.save``.
 
     Attributes
     ----------
     cv_results_ : dict
         The names of the candidates, their score on each fold of the labels given, its mean and its standard deviation
-        over the folds, the number of points that they were scored on, and their weights and ranks.
+        over the folds, and their weights and ranks.
     members_ : list
         The candidates that are averaged, the best one first, each with its ``name``, its ``weight``, the ``estimator``
         that is fitted to all points, and ``on_folds``: the fits to the folds, whose scores are averaged with those of
         ``estimator``, or None. They are kept where models vary from fold to fold (trees, boosting, networks, and models
-        that are not symloss's own), for at most 6,000 points, and at most ten folds that are each fitted to 70% of the
-        points or more; never with ``temperature=0``.
+        that are not symloss's own), for at most ten folds that are each fitted to 70% of the points or more; of
+        candidates that are given, for at most 4,000 points; never with ``temperature=0``.
     oof_scores_ : array of n floats
         The value of ``decision_function`` for each training point, from models that were not trained on the point; NaN
         for points that no fold holds out.

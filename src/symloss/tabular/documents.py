@@ -59,10 +59,10 @@ def summary(model: TableModel) -> dict[str, Any]:
     """Return the candidates with their scores on the labels given and their weights, and those not tried."""
     estimator, results = model.estimator, model.estimator.cv_results_
     weights = {member.name: member.weight for member in estimator.members_}
-    names = ("candidate", "mean_test_score", "std_test_score", "points")
+    names = ("candidate", "mean_test_score", "std_test_score")
     tried = [
-        {"name": name, "mean": float(mean), "sd": float(sd), "rows": int(rows), "weight": weights.get(name, 0.0)}
-        for name, mean, sd, rows in zip(*(results[key] for key in names), strict=True)
+        {"name": name, "mean": float(mean), "sd": float(sd), "weight": weights.get(name, 0.0)}
+        for name, mean, sd in zip(*(results[key] for key in names), strict=True)
         if not np.isnan(mean)  # with a time limit, there may be no time for some
     ]
     return {
@@ -88,15 +88,13 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
 
     made = summary(model)
     candidates = sorted(made["candidates"], key=lambda each: -each["mean"])
-    in_parts = len({each["rows"] for each in candidates}) > 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("candidate", overflow="fold")
-    for column in (f"{made['score']} on noisy folds", "s.d.", *["rows"] * in_parts, "weight"):
+    for column in (f"{made['score']} on noisy folds", "s.d.", "weight"):
         table.add_column(column, justify="right")
     for each in candidates:
         weight = f"[green]{each['weight']:.2f}[/]" if each["weight"] else ""
-        rows = [f"{each['rows']:,}"] * in_parts
-        table.add_row(escape(each["name"]), f"{each['mean']:.4f}", f"{each['sd']:.4f}", *rows, weight)
+        table.add_row(escape(each["name"]), f"{each['mean']:.4f}", f"{each['sd']:.4f}", weight)
     console.print(table)
     chosen = len(model.estimator.members_)
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
