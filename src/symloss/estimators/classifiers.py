@@ -83,7 +83,6 @@ class _Classifier(BinaryClassifier):
         repetitions; weights with a mean below 1, such as those that sum to 1, are scaled to a mean of 1.
         """
         self._check_parameters()
-        self._forget()
         data = self._training(X, y, sample_weight)
         folds = split(self.cv, *data, self._seed()) if self._needs_folds() else []
         merged = merge(data, folds)
