@@ -95,13 +95,15 @@ def curves_figure(reports: Sequence[Report]) -> dict[str, Any]:
             _choice(f"What noise adds: {name}", "factor on the scores", _FACTORS, excess, (-0.2, 2), start=3)
         )
     styles = loss_styles(loss.name for loss in losses).values()
+    lines = [style["linestyle"] for style in styles]  # as Matplotlib calls them
+    dashes = ["solid" if line == "-" else ",".join(f"{2 * length}px" for length in line[1]) for line in lines]
     curves = [
         {
             "name": loss.title,
-            "line": {"color": style["color"], "dash": _dash(style["linestyle"]), "width": 2.5},
+            "line": {"color": style["color"], "dash": dash, "width": 2.5},
             "visible": _is_shown(loss.name, losses),
         }
-        for loss, style in zip(losses, styles, strict=True)
+        for loss, style, dash in zip(losses, styles, dashes, strict=True)
     ]
     return {"curves": curves, "choices": choices}
 
@@ -174,11 +176,6 @@ def _auc_excess(loss: Loss) -> Callable[[float, float], Tensor]:
 
 def _is_shown(name: str, losses: Sequence[Loss]) -> bool:
     return name in _SHOWN_FIRST or name not in list_losses() or all(loss.name not in _SHOWN_FIRST for loss in losses)
-
-
-def _dash(style: Any) -> str:
-    """Return Matplotlib's line style in Plotly's words."""
-    return "solid" if isinstance(style, str) else ",".join(f"{2 * length}px" for length in style[1])
 
 
 def _ranges(loss: Loss) -> dict[str, list[float]]:
