@@ -229,6 +229,10 @@ class WrongShares:
     wrong_negative: Annotated[
         float | None, option("Share of wrong labels among rows labeled negative, if known.", "SHARE", min=0, max=1)
     ] = None
+    pi: Annotated[
+        float | None, option("The same as a share of right labels: 1 less --wrong-positive.", "SHARE", min=0, max=1)
+    ] = None
+    pi_prime: Annotated[float | None, option("The same as --wrong-negative.", "SHARE", min=0, max=1)] = None
 
 
 class Fitting:
@@ -300,7 +304,11 @@ def all_listed(options: Iterable[str] | None) -> list[str]:
 
 def rates(options: dict[str, Any]) -> dict[str, float | None]:
     """Take the shares of wrong labels out of all options, and return them as ``pi`` and ``pi_prime``."""
-    positive, negative = taken(options, WrongShares).values()
+    positive, negative, pi, pi_prime = taken(options, WrongShares).values()
+    if None not in (positive, pi) or None not in (negative, pi_prime):
+        raise ValueError("give --wrong-positive and --wrong-negative, or --pi and --pi-prime, which say the same")
+    positive = positive if pi is None else 1 - pi
+    negative = negative if pi_prime is None else pi_prime
     if (positive is None) != (negative is None):
         raise ValueError("give both --wrong-positive and --wrong-negative or neither")
     if positive is not None and positive + negative >= 1:
