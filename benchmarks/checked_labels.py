@@ -3,8 +3,9 @@
     python -m benchmarks.checked_labels PEOPLE [--draws 10] [--out benchmarks/results/checked_labels.md]
 
 PEOPLE is the folder that people.py writes: tables whose labels people or rules made, with the truth. Of each, half of
-at most 2,000 rows is fitted by a linear model with the logistic loss, and the head of its list is checked; the AUC is that on true labels of
-the other half. The same is done with labels that are flipped at random, and mostly near the border.
+at most 2,000 rows is fitted by a linear model with the logistic loss, and the head of its list is checked; the AUC is
+that on true labels of the other half. The same is done with labels that are flipped at random, and mostly near the
+border.
 """
 
 import argparse
