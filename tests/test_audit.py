@@ -91,6 +91,14 @@ def test_wrong_labels_come_first_and_both_labels_share_one_scale():
     assert (y[worst] < 0).mean() == pytest.approx((y[wrong] < 0).mean(), abs=0.1)
 
 
+def test_without_rates_the_mean_of_two_views_counts():
+    y, _, scores = noisy(1000, 0.95, 0.3, np.random.default_rng(0))  # as many labels of either kind
+    noise = estimate_noise(scores, y)
+    rate = (1 - noise.pi + noise.pi_prime) / 2
+    views = label_quality(scores, y, noise.pi, noise.pi_prime), label_quality(scores, y, 1 - rate, rate)
+    assert label_quality(scores, y) == pytest.approx(np.mean(views, 0))
+
+
 def test_a_curve_without_noise_is_logistic_regression():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)

@@ -46,7 +46,7 @@ def label_quality(
         Any two values, of which the larger one is positive.
     pi, pi_prime : float, optional
         The share of clean positives among the points labeled positive, and among those labeled negative. If they are
-        not given, they are those of ``estimate_noise``.
+        not given, two views are averaged: those of ``estimate_noise``, and as many wrong labels at one rate of flips.
     weight : array or tensor, optional
         Non-negative weights.
 
