@@ -150,6 +150,17 @@ def catboost(seed: int) -> Any:
     return CatBoostClassifier(random_seed=seed, verbose=False, thread_count=1, allow_writing_files=False)
 
 
+def tabpfn(seed: int) -> Any:
+    """Version 1, which is made for fewer rows, up to 1,024, and up to 100 columns."""
+    from tabpfn import TabPFNClassifier
+
+    class TabPFN(TabPFNClassifier):
+        def fit(self, x: NDArray[np.float32], y: NDArray[np.bool_]) -> "TabPFN":
+            return super().fit(x, y, overwrite_warning=True)
+
+    return TabPFN(seed=seed, subsample_features=True)
+
+
 def realmlp(seed: int) -> Any:
     from pytabkit import RealMLP_TD_Classifier
 
@@ -186,7 +197,8 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "random forest": lambda seed: Tuned([RandomForestClassifier(300, random_state=seed)]),
     "LightGBM": lambda seed: Tuned([lightgbm(seed)]),
     "logistic regression": lambda seed: Tuned([grid(seed)[10]]),
-    "CatBoost": lambda seed: Tuned([catboost(seed)]),
+    "CatBoost": catboost,
+    "TabPFN v1": tabpfn,
     "RealMLP": lambda seed: realmlp(seed),
     "AutoGluon, 60 s": autogluon,
 }
@@ -234,15 +246,14 @@ def judged(model: Any, drawn: Draw) -> tuple[float, float]:
 
 def run(options: argparse.Namespace) -> None:
     """Run what the results do not have yet."""
-    options.results.parent.mkdir(parents=True, exist_ok=True)
     if not options.results.exists():
         options.results.write_text(",".join(COLUMNS) + "\n")
     names = options.methods.split(";")
     if options.again:
         kept = pd.read_csv(options.results, dtype=str)
         kept[~kept["method"].isin(names)].to_csv(options.results, index=False)
-    done = set(read(options.results)[KEY].itertuples(index=False, name=None))
-    paths = sorted(options.tables.glob("*.npz"))
+    done = set(pd.read_csv(options.results)[KEY].itertuples(index=False, name=None))
+    paths = sorted(options.tables.glob("*.npz"))[: options.first]
     todo = []
     for number in range(options.draws):
         for path in paths:
@@ -257,56 +268,41 @@ def run(options: argparse.Namespace) -> None:
         print(f"{count} of {len(todo)}", *(f"{line[4]} {line[5]}" for line in lines), flush=True)
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Read results."""
-    return pd.read_csv(path)
-
-
 def differences(results: pd.DataFrame, size: int, noise: str, score: str) -> pd.DataFrame:
-    """Give how far ours is ahead: a row a table, a column a peer, means over draws, where all peers have a result."""
+    """Give how far ours is ahead in the same draws: a row a table, a column a peer, means over draws."""
     part = results[(results["size"] == size) & (results["noise"] == noise)]
     wide = part.pivot_table(index=["table", "draw"], columns="method", values=score)
-    peers = [method for method in wide if method not in OURS.values()]
-    if OURS[score] not in wide or not peers:
-        return pd.DataFrame()
-    return wide[peers].rsub(wide[OURS[score]], axis=0).dropna().groupby("table").mean()
+    peers = [name for name in METHODS if name in wide and name not in OURS.values()]
+    return wide[peers].rsub(wide[OURS[score]], axis=0).groupby("table").mean()
 
 
 def page(results: pd.DataFrame) -> str:
-    """Write the tables of the page as Markdown."""
+    """Write, for each size and noise, means and how far ours is ahead ± its standard error over tables."""
     blocks = []
-    for size in sorted(results["size"].unique()):
-        for noise in (noise for noise in NOISES if noise in set(results["noise"])):
-            ahead = {score: differences(results, size, noise, score) for score in OURS}
-            if ahead["auc"].empty:
-                continue
-            taken = len(ahead["auc"])
-            lines = [
-                f"## {noise}, at most {size:,} rows of either label, {taken} tables",
-                "",
-                "| method | mean AUC | symloss is ahead by | on | balanced accuracy, ahead by | on | seconds, median |",
-                "|---|--:|--:|--:|--:|--:|--:|",
-            ]
-            part = results[(results["noise"] == noise) & (results["size"] == size)].groupby("method")
-            auc, seconds = part["auc"].mean(), part["seconds"].median()
-            lines += [f"| {name} | {auc[name]:.1f} | | | | | {seconds[name]:.1f} |" for name in OURS.values()]
-            for peer in ahead["auc"].mean().sort_values().index:
-                numbers = [f"{auc[peer]:.1f}"]
-                for score in OURS:
-                    of = ahead[score][peer]
-                    numbers += [f"{of.mean():+.2f} ± {of.sem():.2f}", f"{(of > 0).sum()}"]
-                lines.append(f"| {peer} | " + " | ".join([*numbers, f"{seconds[peer]:.1f} |"]))
-            blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n"
+    for (size, noise), part in results.groupby(["size", "noise"], sort=False):
+        of = part.groupby("method")
+        found = of.agg(tables=("table", "nunique"), draws=("draw", "nunique"), auc=("auc", "mean")).round(1)
+        for score in OURS:
+            found[f"{score}: ahead by"] = cells(differences(results, size, noise, score))
+        found["seconds, median"] = of["seconds"].median().round(1)
+        found = found.sort_values("auc", ascending=False).fillna("").to_string(index_names=False)
+        blocks.append(f"{noise}, at most {size:,} rows of either label\n{found}\n")
+    return "\n".join(blocks)
+
+
+def cells(ahead: pd.DataFrame) -> pd.Series:
+    """Write the mean over tables ± its standard error, for each peer that has results."""
+    return pd.Series({peer: f"{of.mean():.1f} ± {of.sem():.1f}" for peer, of in ahead.items() if of.notna().any()})
 
 
 def table_of_differences(results: pd.DataFrame, score: str, size: int = 1000) -> pd.DataFrame:
     """Give a row a peer and a column a noise: mean difference over tables ± its standard error."""
-    noises = [noise for noise in NOISES if noise in set(results["noise"])]
+    noises = [noise for noise in NOISES if noise in set(results["noise"][results["size"] == size])]
     ahead = {noise: differences(results, size, noise, score) for noise in noises}
-    order = [name for name in METHODS if name in ahead[noises[0]]]
-    cells = {n: [f"{ahead[n][peer].mean():.1f} ± {ahead[n][peer].sem():.1f}" for peer in order] for n in noises}
-    return pd.DataFrame(cells, index=order)
+    count = pd.concat(ahead.values(), axis=1).notna().sum().groupby(level=0).max()
+    table = pd.DataFrame({noise: cells(of) for noise, of in ahead.items()})
+    table = table.loc[[name for name in METHODS if name in table.index]].fillna("")
+    return table.rename(lambda peer: peer if count[peer] == count.max() else f"{peer}, {count[peer]} tables")
 
 
 def losses(results: pd.DataFrame, noise: str, peer: str, size: int = 1000, most: int = 5) -> pd.DataFrame:
@@ -329,8 +325,8 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
     )
     noises = [noise for noise in tuple(NOISES)[:3] if noise in set(results["noise"])]
     part = results[(results["size"] == 1000) & results["noise"].isin(noises)]
-    wide = part.pivot_table(index=["table", "draw", "noise"], columns="method", values="auc")
-    wide = wide.drop(columns="BERClassifierCV").dropna()
+    wide = part.pivot_table(index=["table", "noise"], columns="method", values="auc")
+    wide = wide.drop(columns="BERClassifierCV").dropna(axis=1)  # methods that ran on all tables
     mean = wide.groupby("noise").mean().loc[noises]
     # Tables differ more than methods do: what all methods have in common on a table is no error of theirs.
     error = wide.sub(wide.mean(axis=1), axis=0).groupby("noise").sem().loc[noises]
@@ -364,11 +360,12 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
     axes.set_title("symloss is ahead as labels get worse", loc="left", weight="bold", size=12)
     drawn.savefig(folder / "noise_against_auc.svg", metadata={"Date": None})
 
-    drawn = plt.figure(figsize=(8.4, 3.6), layout="constrained")
-    rng = np.random.default_rng(0)
-    for axes, noise in zip(drawn.subplots(1, len(noises), sharey=True), noises, strict=True):
-        ahead = differences(results, 1000, noise, "auc")
-        order = [name for name in METHODS if name in ahead][::-1]
+    noises = [noise for noise in NOISES if noise in set(results["noise"])]
+    order = [name for name in METHODS if name in set(results["method"]) - {*OURS.values()}][::-1]
+    drawn = plt.figure(figsize=(8.4, 7), layout="constrained")
+    places, rng = drawn.subplots(2, 3, sharey=True).ravel(), np.random.default_rng(0)
+    for axes, noise in zip(places, noises, strict=False):
+        ahead = differences(results, 1000, noise, "auc").reindex(columns=order)
         for i, peer in enumerate(order):
             of, place = ahead[peer], i + rng.uniform(-0.22, 0.22, len(ahead))
             axes.scatter(of, place, s=9, lw=0, rasterized=True, color=np.where(of > 0, "#C40F2E", "0.45"), alpha=0.6)
@@ -378,9 +375,9 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
         axes.set_xticks([-10, -3, -1, 0, 1, 3, 10, 30], ["-10", "-3", "", "0", "", "3", "10", "30"])
         axes.set_yticks(range(len(order)), order)
         axes.set_title(noise, loc="left", fontsize=9)
-    drawn.supxlabel(
-        "AUC points that symloss is ahead of each method: one dot a table, mean ± 2 standard errors", fontsize=9
-    )
+    for axes in places[len(noises) :]:
+        axes.set_axis_off()
+    drawn.supxlabel("AUC points that symloss is ahead of each method: a dot a table, mean ± 2 standard errors", size=9)
     drawn.savefig(folder / "noisy_labels_by_table.svg", dpi=150, metadata={"Date": None})
 
 
@@ -392,6 +389,7 @@ def main(words: list[str] | None = None) -> None:
     running.add_argument("tables", type=Path, help="folder of NAME.npz")
     running.add_argument("--size", type=int, default=1000, help="rows of either label")
     running.add_argument("--noises", default=",".join(tuple(NOISES)[:3]))
+    running.add_argument("--first", type=int, help="only so many tables, the first by name")
     running.add_argument("--draws", type=int, default=1)
     running.add_argument("--methods", default=";".join(QUICK), help="separated by semicolons")
     running.add_argument("--again", action="store_true", help="first remove the results of these methods")
@@ -402,9 +400,9 @@ def main(words: list[str] | None = None) -> None:
     if options.command == "run":
         run(options)
     elif options.command == "page":
-        print(page(read(options.results)), end="")
+        print(page(pd.read_csv(options.results)), end="")
     else:
-        figure(read(options.results), options.folder)
+        figure(pd.read_csv(options.results), options.folder)
 
 
 if __name__ == "__main__":

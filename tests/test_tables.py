@@ -746,7 +746,7 @@ def folder(data, tmp_path_factory):
         patch.setattr("symloss.estimators.selection.default_candidates", lambda *_: LINEAR)
         patch.setattr("sys.argv", ["symloss", "fit", "data.csv", "--out", "model"])
         result = done("fit", folder / "data.csv", "--label", "y", "--out", folder / "model", "--id", "who",
-                      "--wrong-positive", 0.1, "--wrong-negative", 0.2)  # fmt: skip
+                      "--pi", 0.9, "--pi-prime", 0.2)  # fmt: skip
     (folder / "output.txt").write_text(result.stdout)
     (folder / "progress.txt").write_text(result.stderr)
     return folder
@@ -873,6 +873,7 @@ def test_rates_that_are_known_later(folder, tmp_path):
     assert again.clean_score.value == pytest.approx(expected.clean_score.value, abs=0.01)
     assert "labels may have been checked there" in error_of("fit", folder / "data.csv", "--label", "y", "--out", model)
     assert "give both --wrong-positive and --wrong-negative" in error_of("page", model, "--wrong-positive", "0.2")
+    assert "which say the same" in error_of("page", model, "--wrong-positive", "0.2", "--pi", "0.8")
     assert "'--wrong-positive'" in error_of("page", model, "--wrong-positive", "20", "--wrong-negative", "0")
     assert "less than 1" in error_of("page", model, "--wrong-positive", "0.6", "--wrong-negative", "0.5")
     (model / "noise.json").unlink()

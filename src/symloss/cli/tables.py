@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -287,7 +287,7 @@ def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -
     from symloss.tabular.fitting import audit_classes
     from symloss.tabular.model import LABELS, NOISE
 
-    for name in ("positive", "unlabeled", "wrong_positive", "wrong_negative"):
+    for name in ("positive", "unlabeled", *get_type_hints(of.WrongShares)):
         if options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for two labels: it cannot be used with --each-class")
     read, ids = _opened(data, label, out, [LABELS, NOISE], "an audit of labels", options)

@@ -62,7 +62,10 @@ class Evaluation:
     def basis(self) -> str:
         """What the estimate of the noise rests on."""
         if self.review is None or self.review.wrong_before is None:
-            return "by comparison with other tables in which we know which labels are wrong"
+            return (
+                "by comparison with other tables in which we know which labels are wrong; if a rule made your labels "
+                "from these columns, they look right even where they are wrong"
+            )
         return f"by the labels that you checked, {self.review.random} of them random"
 
     @property
