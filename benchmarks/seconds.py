@@ -1,4 +1,4 @@
-"""Measure seconds, memory and clean AUC from 5,000 to a million rows, one core, beside what people would pick.
+"""Measure seconds, memory and clean AUC from 5,000 rows on, one core, beside what people would pick.
 
     taskset -c 0 python -m benchmarks.seconds [--sizes 5000x20 20000x20 50000x20 200000x20]
 
