@@ -114,7 +114,6 @@ class InContextClassifier(BinaryClassifier):
         """
         if self.n_views < 1:
             raise ValueError(f"n_views must be at least 1, got {self.n_views!r}")
-        self._forget()
         self._memories: list[Memory] = []
         data = self._training(X, y, sample_weight)
         rng = np.random.default_rng(self._seed())

@@ -37,17 +37,6 @@ def test_margins_on_the_device(name):
     torch.testing.assert_close(loss.derivative(z).cpu(), loss.derivative(z.cpu()), rtol=1e-13, atol=0)
 
 
-@pytest.mark.parametrize("module", [sl.BERLoss, sl.AUCLoss])
-def test_under_cuda_autocast(module):
-    model, X = torch.nn.Linear(3, 1).cuda(), torch.randn(40, 3, device="cuda")
-    y = torch.arange(40, device="cuda") % 2
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        value = module("logistic")(model(X).squeeze(-1), y)
-    value.backward()
-    assert value.dtype == torch.float32
-    assert model.weight.grad.isfinite().all()
-
-
 @pytest.mark.parametrize("name", sl.list_losses())
 def test_deterministic_on_the_device(name):
     torch.use_deterministic_algorithms(True)
@@ -57,10 +46,3 @@ def test_deterministic_on_the_device(name):
         assert first == second
     finally:
         torch.use_deterministic_algorithms(False)
-
-
-def test_under_compile_on_the_device():
-    loss = sl.AUCLoss("barrier_hinge")
-    scores, target = torch.randn(64, device="cuda", requires_grad=True), torch.arange(64, device="cuda") % 2
-    value = torch.compile(loss, backend="aot_eager")(scores, target)
-    torch.testing.assert_close(value, loss(scores, target))

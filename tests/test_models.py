@@ -25,7 +25,6 @@ from symloss.models.family import (
     PenalizedRisk,
     Standardization,
     TrainingData,
-    balanced_weight,
 )
 from symloss.models.linear import Rounded, fit_linear, minimize_risk, roundings
 from symloss.models.networks import _batches
@@ -50,6 +49,11 @@ def small():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(80, 2))
     return X, X[:, 0] + 0.5 * generator.normal(size=80) > 0, generator.integers(1, 4, 80).astype(float)
+
+
+def balanced_weight(positive, weight):
+    """Weights with which both classes have the same total."""
+    return np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight
 
 
 def fast(kind, model, **settings):

@@ -4,8 +4,10 @@ The promise: a value is off by at most 1e-6 (float32) or 1e-12 (float64) of the 
 of a gradient by at most that part of its own share times the steepest slope on the margins that occur.
 """
 
+import contextlib
 import copy
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,8 +19,9 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, ExponentialDecay, Kink, Piecewise, Slope, Structure
-from symloss.pairwise import separable
+from symloss.pairwise import piecewise, separable, smooth
 from symloss.pairwise.check_structure import check_structure
+from symloss.pairwise.every_pair import every_pair
 
 LOSSES = [
     *sl.list_losses(),
@@ -130,7 +133,8 @@ def test_the_steps_of_a_gpu_keep_the_promise(loss, monkeypatch):
     """There, arrays are tensors; on tensors of a CPU the same steps run without one."""
     pos, neg = torch.randn(9001, dtype=torch.float64), torch.randint(-8, 9, (8001,)).double() / 4
     expected = found_by(pos, neg, loss)
-    monkeypatch.setattr(separable, "as_array", lambda x: x)
+    for module in (piecewise, separable, smooth):
+        monkeypatch.setattr(module, "as_array", lambda x: x)
     torch.testing.assert_close(found_by(pos, neg, loss), expected, rtol=1e-11, atol=1e-14)
     for kind in NARROW:
         pos, neg = SHAPES[kind](901).double(), SHAPES[kind](703).double()
@@ -326,17 +330,18 @@ def test_what_is_not_finite_is_refused_or_spreads(loss, special):
         assert of_neg[1].isfinite().all()
         if math.isnan(special):
             assert value[0].isnan()
+            assert sl.pairwise_risk(neg, pos, loss, method=method, validate=False)[0].isnan()
 
 
 # Input.
 
 
 def test_dtypes_devices_and_strides():
-    pos, neg = torch.randn(40), torch.randn(30)
+    pos, neg = torch.randn(400), torch.randn(300)
     expected = sl.pairwise_risk(pos, neg)
     torch.testing.assert_close(sl.pairwise_risk(pos.numpy(), neg.tolist()), expected)
     torch.testing.assert_close(sl.pairwise_risk(pos.repeat_interleave(2)[::2], neg), expected)
-    torch.testing.assert_close(sl.pairwise_risk(pos.expand(3, 40), neg), expected.expand(3))
+    torch.testing.assert_close(sl.pairwise_risk(pos.expand(3, 400), neg), expected.expand(3))
     torch.testing.assert_close(torch.conj(1j * neg).imag.neg(), neg)  # stored with the opposite sign
     torch.testing.assert_close(sl.pairwise_risk(pos, torch.conj(-1j * neg).imag), expected)
     assert sl.pairwise_risk(pos.half(), neg.half()).dtype == torch.float32
@@ -467,6 +472,18 @@ def test_every_kind_of_kink_in_one_loss():
 
 
 # On a GPU (make test-gpu).
+
+
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="needs pip install triton and TRITON_INTERPRET=1")
+@pytest.mark.parametrize("name", ["squared", "exponential", "ramp", "zero_one", "sigmoid", "logistic", "savage"])
+def test_the_kernel_without_a_gpu(name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    from symloss.pairwise.every_pair_triton import every_pair_triton
+
+    pos, neg, loss = torch.randint(-8, 9, (2, 5)) / 4, torch.randn(2, 131), sl.get_loss(name)
+    for w, v in ((None, None), (torch.arange(10.0).view(2, 5).double(), None), (None, torch.rand(2, 131).double())):
+        for found, exact in zip(every_pair_triton(pos, neg, w, v, loss), every_pair(pos, neg, w, v, loss), strict=True):
+            torch.testing.assert_close(found, exact, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.gpu

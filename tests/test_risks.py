@@ -169,10 +169,10 @@ def test_class_numbers_are_one_class_against_the_rest(module):
         criterion(scores, classes - 1)
     with pytest.raises(ValueError, match=re.escape("scores must have shape (N, 3) with num_labels=3, got (40, 5)")):
         module(num_labels=3)(scores, classes)
-    with pytest.raises(
-        ValueError, match=r"target must have shape \(40, 5\), or \(40,\) for class numbers, got \(40, 4\)"
-    ):
+    with pytest.raises(ValueError, match=re.escape("must have shape (40, 5), or (40,) for class numbers, got (40, 4)")):
         criterion(scores, one_hot[:, :4])
+    with pytest.raises(ValueError, match="weight must have the scores' shape"):
+        criterion(scores, classes, torch.ones(5))  # weights of labels would count for nothing
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -187,6 +187,7 @@ def test_missing_labels(module, validate):
     if validate:
         found.append(module(num_labels=3, average="none")(scores, unlabeled))  # NaN is missing anyway
         found.append(torch.stack([module()(s, y) for s, y in zip(scores.T, unlabeled.T, strict=True)]))
+        found.append(torch.vmap(module(), 1)(scores, unlabeled))
     for each in found:
         torch.testing.assert_close(each, expected)
         (gradient,) = torch.autograd.grad(each.sum(), scores)

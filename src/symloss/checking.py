@@ -99,7 +99,7 @@ def as_real(values: Any, name: str, dtype: torch.dtype | None = None) -> Tensor:
     if dtype is not None:
         return tensor.to(dtype)
     if tensor.dtype in (torch.float32, torch.float64):
-        return tensor
+        return tensor.resolve_neg()  # NumPy reads no tensor that is stored with the opposite sign
     small = tensor.is_floating_point() or tensor.element_size() <= 2
     return tensor.to(torch.float32 if small else torch.float64)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import math
 import shlex
 import sys
 import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # its public name differs between typer's versions
 _LONGEST = 2000  # characters of an error
+_SECONDS = 5.0  # from one line of progress to the next
 
 
 class _OneLineErrors(TyperGroup):
@@ -134,45 +136,27 @@ def _bars(**options: Any) -> Iterator[Any]:
 
 @contextmanager
 def fit_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show what is being fitted and the time left: as a bar in a terminal, else in lines, one every few seconds."""
+    """Show what is being fitted: as a bar with the time left in a terminal, else in lines, one every few seconds."""
     from rich.console import Console
 
-    console = Console(stderr=True)
-    if not console.is_interactive:
-        yield progress_lines()
-        return
+    console, printed = Console(stderr=True), -math.inf
     # What is printed meanwhile goes above the bar, unless it goes somewhere else.
-    with _bars(console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as bars:
+    options = {"transient": True, "redirect_stdout": sys.stdout.isatty(), "disable": not console.is_interactive}
+    with _bars(console=console, **options) as bars:
         task = bars.add_task("fitting candidates", total=None)
 
         def show(stage: str, done: int, total: int) -> None:
+            nonlocal printed
+            if not console.is_interactive:
+                if time.monotonic() - printed >= _SECONDS:
+                    print(f"{stage}: {done} of {total}", file=sys.stderr, flush=True)
+                    printed = time.monotonic()
+                return
             if stage != bars.tasks[0].description:  # the time left is that of this stage
                 bars.reset(task, description=stage, total=total)
             bars.update(task, completed=done, total=total)
 
         yield show
-
-
-def progress_lines(
-    seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
-) -> Callable[[str, int, int], None]:
-    """Return a function that prints how many fits of a stage are done, and how long the others may take, in lines.
-
-    At most one line is printed in so many seconds, but for the first one.
-    """
-    of, start, last, printed = "", clock(), clock(), -seconds
-
-    def show(stage: str, done: int, total: int) -> None:
-        nonlocal of, start, last, printed
-        if stage != of:
-            of, start = stage, last  # it began when the stage before it ended
-        last = clock()
-        if last - printed >= seconds:
-            printed = last
-            left = f", about {(last - start) * (total - done) / done:.0f} s left in this step" if done < total else ""
-            print(f"{stage}: {done} of {total}{left}", file=sys.stderr, flush=True)
-
-    return show
 
 
 def follow(start: Callable[[Callable[[int, int], None]], Iterable[Outcome]], total: int) -> int:
@@ -338,14 +322,14 @@ def command_line() -> str:
     return shlex.join(["symloss", *sys.argv[1:]])
 
 
-def find_loss(name: str, **parameters: float) -> Loss:
+def find_loss(name: str) -> Loss:
     """Return a loss by its name: a built-in one, or one of the user's own, as ``package.module:MyLoss``."""
     from symloss.losses import get_loss, import_named
 
     if ":" not in name:
-        return get_loss(name, **parameters)
+        return get_loss(name)
     try:
-        return get_loss(import_named(name), **parameters)
+        return get_loss(import_named(name))
     except (Exception, SystemExit) as error:  # importing a user's module, or making its loss, may raise anything
         raise ValueError(f"cannot import {name}: {type(error).__name__}: {error}") from error
 

@@ -52,20 +52,16 @@ def losses() -> None:
 
 def analyze(
     name: Annotated[str, typer.Argument(help="A built-in loss, or your own as package.module:MyLoss.", metavar="LOSS")],
-    b: Annotated[float | None, option("Slope of the barrier hinge loss, more than 1.", "NUMBER")] = None,
-    r: Annotated[
-        float | None, option("Half the width on which barrier hinge is symmetric, more than 0.", "NUMBER")
-    ] = None,
 ) -> None:
     """Check which properties a loss has, and say why: symmetric, convex, calibrated, AUC-consistent, ...
 
-    Example: `symloss analyze barrier_hinge --b 10 --r 1`
+    Example: `symloss analyze barrier_hinge`
     """
     from rich.markup import escape
 
     from symloss import theory
 
-    loss = find_loss(name, **{key: value for key, value in (("b", b), ("r", r)) if value is not None})
+    loss = find_loss(name)
     with code_of([name]):
         report = theory.analyze(loss)
     console = new_console()

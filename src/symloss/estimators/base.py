@@ -59,10 +59,6 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return whether X may be sparse, and whether it may have missing values."""
         raise NotImplementedError
 
-    def _forget(self) -> None:
-        """Count as not fitted until a new fit has ended: one that fails halfway must not be predicted with."""
-        self.__dict__.pop("threshold_", None)
-
     def _set_fitted(self, **attributes: Any) -> None:
         """Set attributes of a fit, and delete those that are None, so that files hold only what there is."""
         for name, value in attributes.items():
@@ -131,7 +127,8 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _training(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         """Check the data, and set ``classes_``, and with ``reset`` the number and the names of the features."""
-        if reset:
+        if reset:  # not fitted until this fit has ended: one that fails halfway must not be predicted with
+            self.__dict__.pop("threshold_", None)
             self._set_fitted(encoding_=_encoding_of(X, sample_weight))
         if self.encoding_ is None:
             X, y = self._numbers(X, y, reset=reset)

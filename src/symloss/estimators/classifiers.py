@@ -83,7 +83,6 @@ class _Classifier(BinaryClassifier):
         repetitions; weights with a mean below 1, such as those that sum to 1, are scaled to a mean of 1.
         """
         self._check_parameters()
-        self._forget()
         data = self._training(X, y, sample_weight)
         folds = split(self.cv, *data, self._seed()) if self._needs_folds() else []
         merged = merge(data, folds)
@@ -92,7 +91,8 @@ class _Classifier(BinaryClassifier):
     def _fit_points(self, data: TrainingData, folds: Folds) -> Self:
         """Fit to points that have been checked and merged."""
         seed = self._seed()
-        self.scorer_, imputation = self._fit_scorer(data.used(), seed)
+        used = data if (data.weight > 0).all() else data.rows(np.flatnonzero(data.weight > 0))
+        self.scorer_, imputation = self._fit_scorer(used, seed)
         medians, indicators = (None, None) if imputation is None else imputation
         self._set_fitted(medians_=medians, indicators_=indicators)
         self.class_prior_ = np.array([data.weight[~data.positive].sum(), data.weight[data.positive].sum()])

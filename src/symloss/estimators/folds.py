@@ -76,8 +76,11 @@ def _numbered(cv: int, X: Any, positive: NDArray[np.bool_], rows: Rows, seed: in
     if fewest < 2:
         strata, fewest = np.zeros(len(strata), bool), len(strata)
     folds = StratifiedKFold(min(cv, fewest, smaller), shuffle=True, random_state=seed).split(strata, strata)
-    tests = [np.isin(of_row, test) for _, test in folds]
-    return [(rows[~test], rows[test]) for test in tests]
+    found = []
+    for _, test in folds:
+        held_out = np.isin(of_row, test)
+        found.append((rows[~held_out], rows[held_out]))
+    return found
 
 
 class WithFrame:

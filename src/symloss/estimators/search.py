@@ -205,8 +205,12 @@ def search(
             break
     by_fold, weights = np.full((len(candidates), len(folds)), np.nan), np.zeros(len(candidates))
     by_fold[list(scores)], weights[list(scores)] = _weigh([*scores.values()], data, folds, metric, temperature)
-    fits = {c: [found[c][k].fitted for k in range(len(folds))] for c in scores if weights[c] > 0}
-    return Found(by_fold, weights, scores, {c: of for c, of in fits.items() if all(each is not None for each in of)})
+    on_folds = {}
+    for c in np.flatnonzero(weights).tolist():
+        fits = [found[c][k].fitted for k in range(len(folds))]
+        if None not in fits:
+            on_folds[c] = fits
+    return Found(by_fold, weights, scores, on_folds)
 
 
 @one_thread()
@@ -216,17 +220,18 @@ def _weigh(
     """Return the scores of candidates on the folds, each at its own threshold, and their weights."""
     rows = np.concatenate([test for _, test in folds])
     labels = data.positive[rows], data.weight[rows]
-    thresholds = [fit_curve(of[rows], *labels)[0] if metric.has_threshold else 0.0 for of in scores]
-    parts = [
-        [(of[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds]
-        for of, threshold in zip(scores, thresholds, strict=True)
-    ]
-    by_fold = np.array([[metric.score(*part) for part in of] for of in parts])
-    weights = np.zeros(len(scores))
+    parts, by_fold, weights = [], np.empty((len(scores), len(folds))), np.zeros(len(scores))
+    for c, of in enumerate(scores):
+        threshold = fit_curve(of[rows], *labels)[0] if metric.has_threshold else 0.0
+        parts.append([(of[test] - threshold, data.positive[test], data.weight[test]) for _, test in folds])
+        by_fold[c] = [metric.score(*part) for part in parts[c]]
     if temperature > 0 and len(data.weight) > FEW:
         weights = weights_by_least_squares([of[rows] for of in scores], *labels)
     if not weights.any():
-        means = np.sum([[np.mean([of(*part) for part in each]) for each in parts] for of, _ in metric.weighed_by], 0)
-        shares = [[np.concatenate([of(*part) for part in each]) for each in parts] for _, of in metric.weighed_by]
-        weights = weights_of_average(means, np.sum(shares, 0), *labels, temperature)
+        means, contributed = np.zeros(len(scores)), np.zeros((len(scores), len(rows)))
+        for c, of_candidate in enumerate(parts):
+            for score, contributions in metric.weighed_by:
+                means[c] += np.mean([score(*part) for part in of_candidate])
+                contributed[c] += np.concatenate([contributions(*part) for part in of_candidate])
+        weights = weights_of_average(means, contributed, *labels, temperature)
     return by_fold, weights

@@ -135,7 +135,6 @@ class _ClassifierCV(BinaryClassifier):
         groups : array, optional
             Rows of a group stay in one fold. Without groups, equal rows do, unless they are more than 5% of all.
         """
-        self._forget()
         self._check_parameters()
         given, seed = self._training(X, y, sample_weight), self._seed()
         if groups is not None:

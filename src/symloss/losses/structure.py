@@ -15,8 +15,8 @@ def step_down(z: Tensor, where: float, height: float = 1.0) -> Tensor:
     With height 1, this is minus the slope of ``max(0, where - z)``.
     """
     # A huge slope between 0 and the height: sign() would lose NaN, and heaviside() is twenty times slower.
-    steep = math.copysign(1e300 if z.dtype == torch.float64 else 1e38, height)
-    return (float(where) - z).mul_(steep).clamp(-abs(height) / 2, abs(height) / 2).add_(height / 2)
+    steep, half = math.copysign(1e300 if z.dtype == torch.float64 else 1e38, height), abs(height) / 2
+    return z.sub(where).mul_(-steep).clamp(-half, half).add_(height / 2)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class ExponentialDecay:
 
 @dataclass(frozen=True)
 class Analytic:
-    """A smooth loss that approaches a line on either side; all pairs are computed with a grid and an FFT.
+    """A smooth loss that approaches a line on either side; all pairs are computed on a grid.
 
     Parameters
     ----------

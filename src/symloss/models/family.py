@@ -29,10 +29,6 @@ class TrainingData(NamedTuple):
     positive: NDArray[np.bool_]
     weight: Array
 
-    def used(self) -> TrainingData:
-        """Return the rows whose weight is above 0."""
-        return self if (self.weight > 0).all() else self.rows(np.flatnonzero(self.weight > 0))
-
     def rows(self, rows: NDArray[np.intp]) -> TrainingData:
         """Return some of the rows."""
         return TrainingData(self.X[rows], self.positive[rows], self.weight[rows])
@@ -129,15 +125,6 @@ def blocks(n: int, width: int) -> Iterator[slice]:
     size = max(_BLOCK // max(width, 1), 1)
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
-
-
-def balanced_weight(positive: NDArray[np.bool_], weight: Array) -> Array:
-    """Return weights with which both classes have the same total.
-
-    Each is multiplied by the total of the other class, not divided by its own: whole weights stay whole, their sums
-    exact.
-    """
-    return np.asarray(np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight)
 
 
 def check_above_zero(name: str, value: Any) -> None:

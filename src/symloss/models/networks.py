@@ -143,13 +143,11 @@ class Ensemble(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """Return the scores (k, n) of the n rows of X."""
-        return torch.stack([_one_score_per_point(network(X), len(X)) for network in self.networks])
-
-
-def _one_score_per_point(scores: Tensor, n: int) -> Tensor:
-    if scores.numel() != n:
-        raise ValueError(f"a network must give one score per point, got shape {tuple(scores.shape)} for {n} points")
-    return scores.reshape(n)
+        found, n = [network(X) for network in self.networks], len(X)
+        if any(scores.numel() != n for scores in found):
+            shape = tuple(found[0].shape)
+            raise ValueError(f"a network must give one score per point, got shape {shape} for {n} points")
+        return torch.stack([scores.reshape(n) for scores in found])
 
 
 class NetworkScores(NamedTuple):

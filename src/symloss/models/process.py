@@ -110,7 +110,12 @@ def fit_gaussian_process(
     balance = np.where(positive, 0.5 / weight[positive].sum(), 0.5 / weight[~positive].sum()) * weight.sum()
     labeled = _Labeled(points, np.where(positive, 1.0, -1.0), balance * weight)
     rows = _draw_rows(positive, _CHOSEN_ON, generator)
-    ridge, length, noise = _most_likely(_Labeled(*(part[rows] for part in labeled)), landmarks, between, lengths)
+    some = _Labeled(*(part[rows] for part in labeled))
+    distances = cdist(some.points, landmarks)
+    ridges = [_Ridge.fit(some, [(distances, slice(None))], between, length) for length in lengths]
+    likelihoods = np.array([ridge.log_likelihoods(some) for ridge in ridges])
+    k, best = np.unravel_index(int(np.argmax(np.nan_to_num(likelihoods, nan=-np.inf))), likelihoods.shape)
+    ridge, length, noise = ridges[k], float(lengths[k]), float(_NOISES[best])
     if len(rows) < len(points):
         ridge = _Ridge.fit(labeled, _distances(points, landmarks), between, length)
     one = balance * np.minimum(weight, 1.0)  # how much one repetition counts
@@ -126,15 +131,6 @@ def fit_gaussian_process(
         return scores
 
     return GaussianProcessScores(standard, length, landmarks, ridge.root @ ridge.coefficients(noise)), left_out
-
-
-def _most_likely(data: _Labeled, landmarks: Array, between: Array, lengths: Array) -> tuple[_Ridge, float, float]:
-    """Return the ridge, the length and the noise of largest marginal likelihood."""
-    distances = cdist(data.points, landmarks)
-    ridges = [_Ridge.fit(data, [(distances, slice(None))], between, length) for length in lengths]
-    likelihoods = np.array([ridge.log_likelihoods(data) for ridge in ridges])
-    k, noise = np.unravel_index(int(np.argmax(np.nan_to_num(likelihoods, nan=-np.inf))), likelihoods.shape)
-    return ridges[k], float(lengths[k]), float(_NOISES[noise])
 
 
 def _distances(points: Array, landmarks: Array) -> Iterator[tuple[Array, slice]]:

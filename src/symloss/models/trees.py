@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.tree._tree import Tree
 
-from symloss.models.family import Array, Family, PenalizedRisk, TrainingData, balanced_weight, check_count
+from symloss.models.family import Array, Family, PenalizedRisk, TrainingData, check_count
 
 FORESTS = {"random": ExtraTreesRegressor, "best": RandomForestRegressor}  # by the value of the parameter ``splits``
 POINTS_OF_A_TREE = 100_000  # with more points, each tree is grown on so many of them
@@ -61,7 +61,9 @@ def fit_forest(
         random_state=seed,
         n_jobs=n_jobs,
     )
-    return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced_weight(positive, weight)))
+    # Times the total of the other class, not divided by that of its own: whole weights stay whole, their sums exact.
+    balanced = np.where(positive, weight[~positive].sum(), weight[positive].sum()) * weight
+    return ForestScores(forest.fit(X, np.where(positive, 1.0, -1.0), sample_weight=balanced))
 
 
 def _check_splits(name: str, value: Any) -> None:

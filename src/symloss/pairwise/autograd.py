@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -44,16 +43,15 @@ def point_mean(scores: Tensor, positive: Tensor, loss: Loss) -> Tensor:
     tensor(1.5000)
     """
     points, is_pos = scores.detach().numpy(), positive.numpy()
-    is_neg = ~is_pos
-    pos, neg = points[is_pos], points[is_neg]
-    pairs = len(pos) * len(neg)
-    total, gradient = 0.0, np.zeros_like(points)
+    of_pos, of_neg = is_pos.nonzero()[0], (~is_pos).nonzero()[0]
+    pairs = len(of_pos) * len(of_neg)
+    value, gradient = 0.0, np.zeros(len(points), points.dtype)
     if pairs:
-        way = way_for(loss, pairs, "cpu", "auto")
-        value, of_pos, of_neg = way(torch.from_numpy(pos), torch.from_numpy(neg), None, None, loss)
-        total = value.item() / pairs
-        gradient[is_pos], gradient[is_neg] = of_pos.numpy() / pairs, of_neg.numpy() / -pairs
-    found = scores.new_full((), total), torch.from_numpy(gradient)
+        pos, neg = torch.from_numpy(points[of_pos]), torch.from_numpy(points[of_neg])
+        total, slopes_pos, slopes_neg = way_for(loss, pairs, "cpu", "auto")(pos, neg, None, None, loss)
+        value = total.item() / pairs
+        gradient[of_pos], gradient[of_neg] = slopes_pos.numpy() / pairs, slopes_neg.numpy() / -pairs
+    found = scores.new_full((), value), torch.from_numpy(gradient)
     return cast(Tensor, _Known.apply(found, scores))  # type: ignore[no-untyped-call]
 
 
@@ -68,7 +66,7 @@ class _Known(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *map(partial(_scaled, grad), ctx.scores, ctx.saved_tensors)
+        return None, *[_scaled(grad, *pair) for pair in zip(ctx.scores, ctx.saved_tensors, strict=True)]
 
 
 def _scaled(grad: Tensor, scores: Tensor, gradient: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ class _Choice(NamedTuple):
 _TABLE = {
     "separable": _Choice(separable, 1 << 11, 1 << 24),
     "piecewise": _Choice(piecewise, 1 << 13, 1 << 26),
-    "smooth": _Choice(smooth, 1 << 16, 1 << 26),
+    "smooth": _Choice(smooth, 1 << 15, 1 << 26),
     "none": _Choice(every_pair, math.inf, math.inf),
 }
 

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from symloss.losses import Loss, Piecewise
-from symloss.pairwise import separable
 from symloss.pairwise.every_pair import Sums
-from symloss.pairwise.separable import Array, double
+from symloss.pairwise.separable import Array, as_array, concatenated, double, separable, turned
 
 _LONG = 1 << 15  # so many integers are sorted by PyTorch by their digits, ten times as fast as by comparisons
 
@@ -60,9 +59,8 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
                 if kink.power:
                     of_pos, of_neg = of_pos - kink.weight * above, of_neg - kink.weight * under
         bent_pos, bent_neg = of_pos, of_neg
-        if any(
-            kink.power == 2 for kink in structure.kinks
-        ):  # max(0, where - z)^2 is where (where - z) plus half of its slope times z
+        if any(kink.power == 2 for kink in structure.kinks):
+            # max(0, where - z)^2 is where (where - z) plus half of its slope times z.
             half_pos, half_neg = x * count_pos - moment_pos, -moment_neg - y * count_neg
             bent_pos, bent_neg = of_pos + half_pos, of_neg + half_neg
             of_pos, of_neg = bent_pos + half_pos, bent_neg + half_neg
@@ -72,7 +70,7 @@ def piecewise(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
         of_neg += 0 * value
     found = torch.as_tensor(value, dtype=torch.float64), torch.as_tensor(of_pos), torch.as_tensor(of_neg)
     if square:
-        rest = separable.separable(s, t, w, v, _Square())
+        rest = separable(s, t, w, v, _Square())
         return tuple(part.add(other, alpha=square) for part, other in zip(found, rest, strict=True))  # type: ignore[return-value]
     return found
 
@@ -85,10 +83,10 @@ class _Sorted:
     """The scores of a class in increasing order and in float64, their weights, and sums from either end."""
 
     def __init__(self, scores: Tensor, weight: Tensor | None) -> None:
-        own = separable.as_array(scores)
+        own = as_array(scores)
         self._order = _order(own)
         self.scores = double(own[self._order])
-        self._weight: Array = None if weight is None else separable.as_array(weight)[self._order]
+        self._weight: Array = None if weight is None else as_array(weight)[self._order]
         self.total = float(len(scores)) if self._weight is None else self._weight.sum()
 
     def above(self, low: Array, high: Array, factor: Array = None) -> Array:
@@ -96,14 +94,14 @@ class _Sorted:
         if self._weight is None and factor is None:
             return len(self.scores) - 0.5 * double(low + high)  # of integers, PyTorch would make float32
         terms = self._terms(factor)
-        return _between(_concatenated(_turned(_turned(terms).cumsum(0)), 0 * terms[:1]), low, high)
+        return _between(concatenated(turned(turned(terms).cumsum(0)), 0 * terms[:1]), low, high)
 
     def below(self, low: Array, high: Array, factor: Array = None) -> Array:
         """Return the same up to place ``low``."""
         if self._weight is None and factor is None:
             return 0.5 * double(low + high)
         terms = self._terms(factor)
-        return _between(_concatenated(0 * terms[:1], terms.cumsum(0)), low, high)
+        return _between(concatenated(0 * terms[:1], terms.cumsum(0)), low, high)
 
     def sum(self, x: Array) -> Array:
         """Return the sum of weight times x."""
@@ -127,14 +125,6 @@ class _Sorted:
 
 def _between(running: Array, low: Array, high: Array) -> Array:
     return running[low] if high is low else 0.5 * (running[low] + running[high])
-
-
-def _concatenated(*parts: Array) -> Array:
-    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else torch.cat(parts)
-
-
-def _turned(x: Array) -> Array:
-    return x[::-1] if isinstance(x, np.ndarray) else x.flip(0)
 
 
 def _order(scores: Array) -> Array:

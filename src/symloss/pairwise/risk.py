@@ -65,7 +65,7 @@ def pairwise_risk(
     >>> pairwise_risk(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), "zero_one")
     tensor(0.3750)
     """
-    return _mean(*_checked(pos, neg, loss, pos_weight, neg_weight, method, validate), method)
+    return risk_of_pairs(*_checked(pos, neg, loss, pos_weight, neg_weight, method, validate), method)
 
 
 class Derivatives(NamedTuple):
@@ -130,18 +130,8 @@ def risk_of_pairs(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Tensor:
-    """Return ``pairwise_risk`` for checked input.
-
-    Examples
-    --------
-    >>> import torch
-    >>> risk_of_pairs(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 3.0]), get_loss("zero_one"))
-    tensor(0.3750)
-    """
-    return _mean(pos, neg, loss, pos_weight, neg_weight, method)
-
-
-def _mean(pos: Tensor, neg: Tensor, loss: Loss, w: Tensor | None, v: Tensor | None, method: str) -> Tensor:
+    """Return ``pairwise_risk`` for checked input."""
+    w, v = pos_weight, neg_weight
     if pos.device.type == "mps":  # has no float64
         w, v = (None if weight is None else weight.cpu() for weight in (w, v))
         return pair_mean(pos.cpu(), neg.cpu(), w, v, loss, method).to(pos.device)
@@ -180,14 +170,7 @@ def derivatives_of_pairs(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> Derivatives:
-    """Return ``pairwise_derivatives`` for checked input.
-
-    Examples
-    --------
-    >>> import torch
-    >>> derivatives_of_pairs(torch.tensor([0.0, 2.0]), torch.tensor([0.0]), get_loss("squared")).pos
-    tensor([-1.,  1.])
-    """
+    """Return ``pairwise_derivatives`` for checked input."""
     if pos.device.type == "mps":
         w, v = (None if weight is None else weight.cpu() for weight in (pos_weight, neg_weight))
         found = derivatives_of_pairs(pos.cpu(), neg.cpu(), loss, w, v, method)
@@ -206,14 +189,7 @@ def gradients_of_pairs(
     neg_weight: Tensor | None = None,
     method: str = "auto",
 ) -> tuple[Tensor, Tensor]:
-    """Return both gradients of ``pairwise_risk`` for checked input.
-
-    Examples
-    --------
-    >>> import torch
-    >>> gradients_of_pairs(torch.tensor([0.0, 3.0]), torch.tensor([0.0]), get_loss("squared"))
-    (tensor([-1.,  2.]), tensor([-1.]))
-    """
+    """Return both gradients of ``pairwise_risk`` for checked input."""
     _, of_pos, of_neg = all_pairs(pos, neg, pos_weight, neg_weight, loss, method)
     return of_pos, of_neg
 
@@ -234,19 +210,6 @@ def check_constant(loss: Loss, like: Tensor) -> None:
         raise ValueError(
             f"gradients flow to the scores only, and {loss!r} has parameters that require them: detach them"
         )
-
-
-def fractions(weight: Tensor) -> Tensor:
-    """Return weights as fractions of the largest, so that their sum can neither overflow nor vanish.
-
-    Examples
-    --------
-    >>> import torch
-    >>> fractions(torch.tensor([1e-300, 4e-300], dtype=torch.float64)).tolist()
-    [0.25, 1.0]
-    """
-    largest = weight.amax(-1, keepdim=True) if weight.shape[-1] else weight
-    return weight / torch.where(largest > 0, largest, 1.0)
 
 
 def _checked(

@@ -40,12 +40,22 @@ def separable(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Lo
 
 def as_array(x: Tensor) -> Array:
     """Return the array that a way computes with: NumPy's on a CPU."""
-    return x.numpy() if x.device.type == "cpu" else x
+    return x.numpy() if x.is_cpu else x
 
 
 def double(x: Array) -> Array:
     """Return an array in float64."""
     return x.astype(np.float64, copy=False) if isinstance(x, np.ndarray) else x.double()
+
+
+def concatenated(*parts: Array) -> Array:
+    """Return arrays as one."""
+    return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else torch.cat(parts)
+
+
+def turned(x: Array) -> Array:
+    """Return an array in reversed order."""
+    return x[::-1] if isinstance(x, np.ndarray) else x.flip(0)
 
 
 def _sum(x: Array, weight: Array) -> Array:

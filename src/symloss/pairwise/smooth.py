@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import starmap
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -19,14 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from symloss.losses import Analytic, Loss
-from symloss.pairwise import separable
 from symloss.pairwise.every_pair import Sums, every_pair
+from symloss.pairwise.separable import Array, as_array, concatenated, double, turned
 
-_ORDERS = np.arange(3, 13)
 _TOLERANCE = 1e-13  # of a sum, relative to the steepest slope
-_DECAY = (
-    6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; a steeper decay needs a finer one
-)
+_DECAY = 6.4  # decay lengths in a pole distance, up to which the pole sets the spacing; beyond, it is finer
 _SATURATION = 60.0  # decay lengths, after which the loss is its line: exp(-60) is 1e-26
 _SEGMENT = 64.0  # decay lengths of one class in a grid, where the scores span more than some saturations
 _FEW_PAIRS = 1 << 16  # of a segment: up to so many, every pair is computed
@@ -46,55 +44,46 @@ def smooth(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss)
     tensor(1.1497, dtype=torch.float64)
     """
     structure = cast(Analytic, loss.structure)
-    s_low, s_high, t_low, t_high = torch.stack([*s.aminmax(), *t.aminmax()]).tolist()
-    width = max(s_high - s_low, t_high - t_low)
-    if not math.isfinite(width):
+    ends = [float(end) for x in map(as_array, (s, t)) for end in (x.min(), x.max())]
+    widths = ends[1] - ends[0], ends[3] - ends[2]
+    if not math.isfinite(sum(widths)):
         sizes = (s.shape[:0], s.shape, t.shape)
         return tuple(s.new_full(size, math.nan, dtype=torch.float64) for size in sizes)  # type: ignore[return-value]
-    length = 1 / min(structure.left_rate, structure.right_rate)
-    if width <= 4 * _SATURATION * length:
-        return _on_a_grid(s, t, w, v, loss, structure, (s_low, s_high, t_low, t_high))
-    return _segmented(s.double(), t.double(), w, v, loss, structure, length)
+    if max(widths) * min(structure.left_rate, structure.right_rate) <= 4 * _SATURATION:
+        return _on_a_grid(s, t, w, v, loss, ends)
+    return _segmented(s.double(), t.double(), w, v, loss)
 
 
-def _on_a_grid(
-    s: Tensor,
-    t: Tensor,
-    w: Tensor | None,
-    v: Tensor | None,
-    loss: Loss,
-    structure: Analytic,
-    ends: Sequence[float],
-) -> Sums:
-    s_low, s_high, t_low, t_high = ends
-    grid = _choose(structure, s_high - s_low, t_high - t_low, len(s) + len(t), s.device.type)
-    distances = s.new_empty(len(s) + len(t), dtype=torch.float64)
-    distances[: len(s)].copy_(s).sub_(s_low)
-    distances[len(s) :].copy_(t).sub_(t_low)
-    spread = _Spread(grid, distances, len(s))
-    weight = None if w is None and v is None else torch.cat([_all(w, s), _all(v, t)])
-    charges = spread.charges(weight)
-    of_pos, of_neg = charges[: grid.pos_points], charges[grid.pos_points :]
+def _on_a_grid(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss, ends: Sequence[float]) -> Sums:
+    """Return the sums for scores between these ends: lowest and highest positive, lowest and highest negative."""
+    (n,), (m,), (s_low, s_high, t_low, t_high) = s.shape, t.shape, ends
+    grid = _choose(cast(Analytic, loss.structure), s_high - s_low, t_high - t_low, n + m, s.device.type)
+    places = concatenated(double(as_array(s)), double(as_array(t)))
+    places[:n] -= s_low
+    places[n:] -= t_low
+    places *= 1 / grid.spacing
+    spread = _Spread(grid, places, n)
+    charges = spread.charges(None if w is None and v is None else as_array(torch.cat([_weight(w, s), _weight(v, t)])))
+    of_pos, of_neg = charges[: grid.pos_points], turned(charges[grid.pos_points :])
     # At the differences of all points, from that of the lowest positive and the highest negative one.
     points = torch.arange(1 - grid.neg_points, grid.pos_points, dtype=torch.float64, device=s.device)
-    values, slopes = loss.value_and_slope(points.mul_(grid.spacing).add_(s_low - t_low))
-    turned = of_neg.flip(0)
-    value = of_pos @ _correlated(values, turned)
-    found = spread.read(torch.cat([_correlated(slopes, turned), _correlated(slopes, of_pos).flip(0)]))
-    return value, found[: len(s)], found[len(s) :]
+    values, slopes = map(as_array, loss.value_and_slope(points.mul_(grid.spacing).add_(s_low - t_low)))
+    value = of_pos @ _correlated(values, of_neg)
+    found = spread.read(concatenated(_correlated(slopes, of_neg), turned(_correlated(slopes, of_pos))))
+    return torch.as_tensor(value), torch.as_tensor(found[:n]), torch.as_tensor(found[n:])
 
 
-def _all(weight: Tensor | None, scores: Tensor) -> Tensor:
+def _weight(weight: Tensor | None, scores: Tensor) -> Tensor:
     return torch.ones_like(scores, dtype=torch.float64) if weight is None else weight
 
 
-def _correlated(kernel: Tensor, charges: Tensor) -> Tensor:
+def _correlated(kernel: Array, charges: Array) -> Array:
     """Return the sum over i of charges[i] kernel[i + j] for each j: with few points, faster than by Fourier transforms.
 
     Unlike these, it leaves small sums their digits.
     """
-    if isinstance(array := separable.as_array(kernel), np.ndarray):
-        return torch.from_numpy(np.correlate(array, charges.numpy(), "valid"))
+    if isinstance(kernel, np.ndarray):
+        return np.correlate(kernel, charges, "valid")
     return kernel.unfold(0, len(charges), 1) @ charges
 
 
@@ -115,28 +104,30 @@ def _choose(structure: Analytic, pos_width: float, neg_width: float, scores: int
     """Return the cheapest grid that is fine enough."""
     score_price, pair_price = _PRICES.get(device, _PRICES["cpu"])
     steep = structure.pole_distance * max(structure.left_rate, structure.right_rate)
-    spacings = _fractions() * (structure.pole_distance * min(1.0, max(0.5, _DECAY / steep)))
-    used = _ORDERS + 1
-    prices = score_price * (scores + _STEP) * used + pair_price * (pos_width / spacings + used) * (
-        neg_width / spacings + used
-    )
-    best = int(prices.argmin())
-    order, spacing = int(_ORDERS[best]), float(spacings[best])
-    # Widths are multiplied as the scores are, so that the highest one lies in the last cell.
-    return _Grid(order, spacing, *(int(width * (1 / spacing)) + 1 + order for width in (pos_width, neg_width)))
+    widest = structure.pole_distance * min(1.0, max(0.5, _DECAY / steep))
+
+    def grid(order: int, fraction: float) -> _Grid:
+        # Widths are multiplied as the scores are, so that the highest one lies in the last cell.
+        points = (int(width * (1 / (fraction * widest))) + 1 + order for width in (pos_width, neg_width))
+        return _Grid(order, fraction * widest, *points)
+
+    def price(grid: _Grid) -> float:
+        return score_price * (scores + _STEP) * (grid.order + 1) + pair_price * grid.pos_points * grid.neg_points
+
+    return min(starmap(grid, _fractions()), key=price)
 
 
 @cache
-def _fractions() -> NDArray[np.float64]:
-    """Return, for each order, the spacing that is fine enough as a fraction of the pole distance.
+def _fractions() -> list[tuple[int, float]]:
+    """Return some orders, and the spacing that is fine enough for each, as a fraction of the pole distance.
 
     The error is that of interpolating a kernel with a double pole, once for t and once for s.
     """
     found = []
-    for order in _ORDERS.tolist():
+    for order in range(4, 13, 2):
         reach = max(abs(float(np.prod(x - _nodes(order)))) for x in (0.0, 0.25, 0.5))
-        found.append((_TOLERANCE / (2 * reach * (order + 2))) ** (1 / (order + 1)))
-    return np.array(found)
+        found.append((order, (_TOLERANCE / (2 * reach * (order + 2))) ** (1 / (order + 1))))
+    return found
 
 
 def _nodes(order: int) -> NDArray[np.float64]:
@@ -144,84 +135,93 @@ def _nodes(order: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=32)
-def _stencil(order: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the coefficients of the polynomials that are 1 at one point of a cell, and 0, 1, ... in a column."""
+def _stencil(order: int) -> NDArray[np.float64]:
+    """Return the coefficients of the polynomials that are 1 at one point of a cell."""
     nodes = _nodes(order)
     rows = []
     for j in range(order + 1):
         others = np.delete(nodes, j)
         rows.append(np.poly(others)[::-1] / np.prod(nodes[j] - others))
-    return torch.from_numpy(np.array(rows)).to(device), torch.arange(order + 1, device=device)[:, None]
+    return np.array(rows)
 
 
 class _Spread:
-    """Scores, given by their distances from the lowest of their class, as charges on the points of a grid.
+    """Scores, given by their places on the grid of their class, as charges on the points of the grid.
 
     The scores in a cell are summed up as moments, and these are turned into charges. A score reads a field from the
     polynomial of its cell.
     """
 
-    def __init__(self, grid: _Grid, distances: Tensor, positives: int) -> None:
-        self._matrix, steps = _stencil(grid.order, distances.device)
-        pos_cells = grid.pos_points - grid.order
-        first = torch.arange(pos_cells + grid.neg_points - grid.order, device=distances.device)
-        first[pos_cells:] += grid.order
-        self._points = first + steps  # of each cell
-        self._places, self._positives, self._pos_cells = distances.mul_(1 / grid.spacing), positives, pos_cells
-        size = len(distances)
-        step = _BLOCK if distances.device.type == "cpu" else size
-        self._blocks = [slice(start, min(start + step, size)) for start in range(0, size, step)]
+    def __init__(self, grid: _Grid, places: Array, positives: int) -> None:
+        self._places, self._positives, self._pos_points = places, positives, grid.pos_points
+        self._size = grid.pos_points + grid.neg_points
+        # The points of each cell, those of the negatives after those of the positives; no score is in cells of both.
+        steps = np.arange(grid.order + 1)[:, None]
+        first = np.arange(self._size - grid.order)
+        self._matrix: Array = _stencil(grid.order)
+        self._points: Array = first + steps
+        if not isinstance(places, np.ndarray):
+            self._matrix, self._points = (torch.from_numpy(x).to(places.device) for x in (self._matrix, self._points))
+        step = _BLOCK if isinstance(places, np.ndarray) else len(places)
+        self._blocks = [slice(start, start + step) for start in range(0, len(places), step)]
 
-    def charges(self, weight: Tensor | None) -> Tensor:
+    def charges(self, weight: Array) -> Array:
         """Return the charges on the points of the positives, and then of the negatives."""
-        moments = self._places.new_zeros(self._points.shape)
+        moments = _zeros(self._points.shape, self._places)
         for block in self._blocks:
             cell, offset = self._cells(block)
-            power = torch.ones_like(offset) if weight is None else weight[block].clone()
-            for moment in moments.unbind():
-                moment.scatter_add_(0, cell, power)
-                power.mul_(offset)
-        charges = moments.new_zeros(int(self._points[-1, -1]) + 1)
-        return charges.scatter_add_(0, self._points.flatten(), (self._matrix @ moments).flatten())
+            power = 0 * offset + 1 if weight is None else 1 * weight[block]
+            for moment in moments:
+                _add_at(moment, cell, power)
+                power *= offset
+        charges = _zeros((self._size,), self._places)
+        _add_at(charges, self._points.ravel(), (self._matrix @ moments).ravel())
+        return charges
 
-    def read(self, field: Tensor) -> Tensor:
-        """Return the field at the scores, from its values at the points; it takes the place of the distances."""
-        *coefficients, last = (self._matrix.T @ field.take(self._points)).unbind()
+    def read(self, field: Array) -> Array:
+        """Return the field at the scores, from its values at the points; it takes the place of the places."""
+        coefficients = self._matrix.T @ field.take(self._points)
         for block in self._blocks:
             cell, offset = self._cells(block)
-            value = last.index_select(0, cell)
-            for coefficient in reversed(coefficients):
-                value.mul_(offset).add_(coefficient.index_select(0, cell))
+            value = coefficients[-1].take(cell)
+            for k in range(len(coefficients) - 2, -1, -1):
+                value *= offset
+                value += coefficients[k].take(cell)
             self._places[block] = value
         return self._places
 
-    def _cells(self, block: slice) -> tuple[Tensor, Tensor]:
+    def _cells(self, block: slice) -> tuple[Array, Array]:
         """Return the cell of each score, those of the negatives after those of the positives, and its place there."""
         places = self._places[block]
-        cell = places.long()
-        offset = (places - cell).sub_(0.5)
-        cell[max(0, self._positives - block.start) :] += self._pos_cells
+        cell = places.astype(np.int64) if isinstance(places, np.ndarray) else places.long()
+        offset = places - cell
+        offset -= 0.5
+        cell[max(0, self._positives - block.start) :] += self._pos_points
         return cell, offset
 
 
-def _segmented(
-    s: Tensor,
-    t: Tensor,
-    w: Tensor | None,
-    v: Tensor | None,
-    loss: Loss,
-    structure: Analytic,
-    length: float,
-) -> Sums:
+def _zeros(shape: tuple[int, ...], like: Array) -> Array:
+    return np.zeros(shape) if isinstance(like, np.ndarray) else like.new_zeros(shape)
+
+
+def _add_at(sums: Array, places: Array, terms: Array) -> None:
+    """Add each term to the sum at its place."""
+    if isinstance(sums, np.ndarray):
+        np.add.at(sums, places, terms)
+    else:
+        sums.scatter_add_(0, places, terms)
+
+
+def _segmented(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss) -> Sums:
     """Return the sums for scores that span a long range: the positives by segments, each with the negatives in reach.
 
     All other negatives are so far from a segment that the loss is a line.
     """
+    structure = cast(Analytic, loss.structure)
+    length = 1 / min(structure.left_rate, structure.right_rate)
     pos_order, neg_order = s.argsort(), t.argsort()
+    w, v = _weight(w, s)[pos_order], _weight(v, t)[neg_order]
     s, t = s[pos_order], t[neg_order]
-    w, v = (
-        torch.ones_like(x) if weight is None else weight[o] for x, weight, o in ((s, w, pos_order), (t, v, neg_order))
-    )
     middle = t[len(t) // 2]
     x, y = s - middle, t - middle
     weight_below, moment_below = (torch.cat([z.new_zeros(1), z.cumsum(0)]) for z in (v, v * y))
@@ -244,7 +244,7 @@ def _segmented(
                 sums = every_pair(*inputs)
             else:
                 ends = torch.stack([s[part][0], s[part][-1], t[near][0], t[near][-1]]).tolist()
-                sums = _on_a_grid(*inputs, structure, ends)
+                sums = _on_a_grid(*inputs, ends)
             value += sums[0]
             of_pos[part] += sums[1]
             of_neg[near] += sums[2]

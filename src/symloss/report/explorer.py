@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,10 +49,12 @@ def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -
     require("report", "the explorer needs plotly", "plotly")
     from plotly.offline import get_plotlyjs
 
-    chosen = _default_losses() if losses is None else [get_loss(loss) for loss in losses]
+    chosen = list(map(get_loss, losses or list_losses()))
+    if losses is None:  # as in the paper's figures: at b = 200, r = 50 no other loss can be seen
+        chosen = [BarrierHinge(b=10, r=1) if loss.name == "barrier_hinge" else loss for loss in chosen]
     names = [loss.name for loss in chosen]
-    if not names or len(set(names)) < len(names):
-        raise ValueError(f"the explorer needs one loss or more, of different names, got {', '.join(names) or 'none'}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"the explorer needs losses of different names, got {', '.join(names)}")
     reports = [analyze(loss) for loss in chosen]
     figures = {"curves": curves_figure(reports)}
     if any(_ranges(loss) for loss in chosen):
@@ -94,13 +95,15 @@ def curves_figure(reports: Sequence[Report]) -> dict[str, Any]:
             _choice(f"What noise adds: {name}", "factor on the scores", _FACTORS, excess, (-0.2, 2), start=3)
         )
     styles = loss_styles(loss.name for loss in losses).values()
+    lines = [style["linestyle"] for style in styles]  # as Matplotlib calls them
+    dashes = ["solid" if line == "-" else ",".join(f"{2 * length}px" for length in line[1]) for line in lines]
     curves = [
         {
             "name": loss.title,
-            "line": {"color": style["color"], "dash": _dash(style["linestyle"]), "width": 2.5},
+            "line": {"color": style["color"], "dash": dash, "width": 2.5},
             "visible": _is_shown(loss.name, losses),
         }
-        for loss, style in zip(losses, styles, strict=True)
+        for loss, style, dash in zip(losses, styles, dashes, strict=True)
     ]
     return {"curves": curves, "choices": choices}
 
@@ -112,7 +115,7 @@ def parameters_figure(losses: Sequence[Loss]) -> dict[str, Any]:
         for parameter, values in _ranges(loss).items():
             drawn = {}
             for value in values:
-                of = _with(loss, parameter, value)
+                of = type(loss)(**vars(loss) | {parameter: value})
                 drawn[f"{parameter} = {value:.3g}"] = [of(_Z), of(_Z) + of(-_Z), of.derivative(_Z)]
             nearest = int(np.abs(np.array(values) - getattr(loss, parameter)).argmin())
             choices.append(_choice(f"{loss.title}: {parameter}", "margin z", _Z, drawn, (-4, 8), nearest))
@@ -171,18 +174,8 @@ def _auc_excess(loss: Loss) -> Callable[[float, float], Tensor]:
     )
 
 
-def _default_losses() -> list[Loss]:
-    """Return the built-in losses, with b and r of the paper's figures: at b = 200, r = 50 no other loss can be seen."""
-    return [BarrierHinge(b=10, r=1) if name == "barrier_hinge" else get_loss(name) for name in list_losses()]
-
-
 def _is_shown(name: str, losses: Sequence[Loss]) -> bool:
     return name in _SHOWN_FIRST or name not in list_losses() or all(loss.name not in _SHOWN_FIRST for loss in losses)
-
-
-def _dash(style: Any) -> str:
-    """Return Matplotlib's line style in Plotly's words."""
-    return "solid" if isinstance(style, str) else ",".join(f"{2 * length}px" for length in style[1])
 
 
 def _ranges(loss: Loss) -> dict[str, list[float]]:
@@ -193,13 +186,6 @@ def _ranges(loss: Loss) -> dict[str, list[float]]:
             low, high = _RANGES.get((loss.name, name), (0.1 * value, 4 * value) if value else (0.0, 1.0))
             found[name] = np.linspace(low, high, _VALUES).tolist()
     return found
-
-
-def _with(loss: Loss, parameter: str, value: float) -> Loss:
-    """Return the same loss with another value of a parameter."""
-    changed = copy.copy(loss)
-    object.__setattr__(changed, parameter, value)
-    return changed
 
 
 def _symmetry(report: Report) -> str:

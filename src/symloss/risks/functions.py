@@ -12,7 +12,7 @@ from torch import Tensor
 
 from symloss.checking import check_contamination, concrete, eager, readable
 from symloss.losses import CallableLoss, Loss, LossLike, get_loss
-from symloss.pairwise import check_constant, derivatives_of_pairs, fractions, risk_of_pairs, risk_of_points
+from symloss.pairwise import check_constant, derivatives_of_pairs, risk_of_pairs, risk_of_points
 from symloss.risks.distributed import gather_problem
 from symloss.risks.problem import Problem, check_problem
 
@@ -245,7 +245,7 @@ def _averaged(risk: Tensor, problem: Problem, lacking: Tensor | None, macro: boo
         there = there.any()
     if problem.complete is not None and concrete(there.all()) is False:
         if empty == "raise":
-            raise ValueError(f"a batch lacks a class: {what} (empty='zero' or 'nan' goes on)")
+            raise ValueError("a batch lacks a class, and empty='raise': empty='zero' or 'nan' goes on")
         if empty == "zero":
             warn(f"a batch lacks a class: {what}")
     return risk if empty == "zero" else torch.where(there, risk, math.nan)
@@ -342,7 +342,7 @@ def _within(side: Side, loss: Loss) -> tuple[Tensor, Tensor]:
     pairs are taken out. A point of weight k is still one point.
     """
     scores, weight = side
-    weight = torch.ones_like(scores) if weight is None else fractions(weight)
+    weight = torch.ones_like(scores) if weight is None else weight
     total, of_itself = weight.sum(-1).square(), weight.square().sum(-1)
     share = total - of_itself
     found = total * _between(side, side, loss) - of_itself * loss(scores.new_zeros(1))[0]

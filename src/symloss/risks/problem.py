@@ -137,7 +137,7 @@ def _columns(
         raise ValueError(f"scores must have shape (N, {num_labels}) with num_labels={num_labels!r}, got {got}")
     n = len(scores)
     if weight is not None:
-        weight = fitted_weight(weight[:, None] if weight.shape == (n,) else weight, scores).mT
+        weight = fitted_weight(weight[:, None] if weight.ndim == 1 else weight, scores).mT
     if labels.shape == scores.shape:
         return scores.mT, labels.mT, weight, None
     if labels.shape not in ((n,), (n, 1)):
@@ -175,12 +175,12 @@ def _checked(
     both = problem.has_both().all()
     if concrete(fine & both):
         return problem._replace(complete=True)
+    if ignore_index is None and labels.is_floating_point() and concrete(labels.isnan().any()) is not False:
+        return _checked(scores, labels, weight, num_classes, validate, math.nan)
     if concrete(fine) is None:
         scores, weight = nan_unless(fine, scores, weight)
         return Problem(scores, positive, weight, None)
     if not fine:
-        if ignore_index is None and labels.is_floating_point() and labels.isnan().any():
-            return _checked(scores, labels, weight, num_classes, validate, math.nan)
         _raise(scores, labels, weight, right, num_classes)
     return problem._replace(complete=concrete(both))
 

@@ -276,7 +276,8 @@ def as_values(
     frame = written.apply(lambda column: column.mask(column.str.lower().isin(MISSING)))
     found = {name: Numbers.recognize(frame[name]) for name in frame if name not in text}
     forms = {name: form for name, form in found.items() if form is not None and not form.mark}
-    examples = {name: example for name in forms if (example := _with_a_mark(frame[name]))}
+    marked = {name: frame[name][frame[name].str.contains("[.,]", na=False)] for name in forms}
+    examples = {name: texts.iloc[0] for name, texts in marked.items() if len(texts)}
     sure = {name: forms[name].decimal for name in examples if forms[name].told}
     decimal = options.decimal or _decimal_of([*sure.values()], "".join(examples.values()), sep, options.usual_decimal)
     codes, notes = list[str](), list[str]()
@@ -297,12 +298,6 @@ def as_values(
     if codes:
         notes.append(f"codes, since some begin with 0, and no numbers: {', '.join(codes)}")
     return frame, decimal, notes
-
-
-def _with_a_mark(column: Series) -> str | None:
-    """Return the first text of a column that has a point or a comma."""
-    column = column.dropna()
-    return next(iter(column[column.str.contains("[.,]")]), None)
 
 
 def _decimal_of(sure: list[str], examples: str, sep: str, usual: str | None) -> str | None:

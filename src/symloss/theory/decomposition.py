@@ -12,7 +12,7 @@ from torch import Tensor
 from symloss.checking import as_real, check_probability, check_weight
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Loss, LossLike, get_loss
-from symloss.pairwise import fractions, risk_of_pairs
+from symloss.pairwise import risk_of_pairs
 from symloss.theory.shape import Shape
 
 Side = tuple[Tensor, Tensor]  # the scores of a class and their probabilities, in float64
@@ -157,7 +157,7 @@ def _side(scores: Any, weight: Any, name: str) -> Side:
     if weight is None:
         shares = torch.ones_like(values)
     else:
-        shares = fractions(check_weight(weight, values, f"{name}_weight"))
+        shares = check_weight(weight, values, f"{name}_weight")
         if not shares.sum() > 0:
             raise ValueError(f"{name}_weight must have a positive sum")
     return values, shares / shares.sum()
