@@ -3,8 +3,9 @@
     python -m benchmarks.checked_labels PEOPLE [--draws 10] [--out benchmarks/results/checked_labels.md]
 
 PEOPLE is the folder that people.py writes: tables whose labels people or rules made, with the truth. Of each, half of
-at most 2,000 rows is fitted by a linear model, and the head of its list is checked; the AUC is that on true labels of
-the other half. The same is done with labels that are flipped at random, and mostly near the border.
+at most 2,000 rows is fitted by a linear model with the logistic loss, and the head of its list is checked; the AUC is
+that on true labels of the other half. The same is done with labels that are flipped at random, and mostly near the
+border.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def reviews(x: np.ndarray, true: np.ndarray, given: np.ndarray, seed: int) -> li
     """What comes out of reviews of 50 and 100 rows of a table."""
     half = np.random.default_rng(seed).permutation(len(true))[:ROWS] % 2 == 0
     frame = pd.DataFrame(x).add_prefix("x").assign(y=given)
-    candidates = [("linear", sl.AUCClassifier(random_state=seed))]
+    candidates = [("linear", sl.AUCClassifier("logistic", alpha=0.001, random_state=seed))]
     model = sl.tabular.fit(frame[half].reset_index(drop=True), "y", candidates=candidates, tell=str)
     own, test = frame[half].reset_index(drop=True), frame[~half]
     listed, truth = sl.tabular.label_table(model, own), true[half]
