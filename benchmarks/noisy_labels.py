@@ -299,10 +299,15 @@ def table_of_differences(results: pd.DataFrame, score: str, size: int = 1000) ->
     """Give a row a peer and a column a noise: mean difference over tables ± its standard error."""
     noises = [noise for noise in NOISES if noise in set(results["noise"][results["size"] == size])]
     ahead = {noise: differences(results, size, noise, score) for noise in noises}
-    count = pd.concat(ahead.values(), axis=1).notna().sum().groupby(level=0).max()
+    count = pd.DataFrame({noise: of.notna().sum() for noise, of in ahead.items()}).fillna(0).astype(int)
     table = pd.DataFrame({noise: cells(of) for noise, of in ahead.items()})
     table = table.loc[[name for name in METHODS if name in table.index]].fillna("")
-    return table.rename(lambda peer: peer if count[peer] == count.max() else f"{peer}, {count[peer]} tables")
+    return table.rename(index=fewer(count.max(axis=1)), columns=fewer(count.max()))
+
+
+def fewer(count: pd.Series) -> dict[str, str]:
+    """Name those that ran on fewer tables than the others, and on how many."""
+    return {name: f"{name}, {of} tables" for name, of in count.items() if of < count.max()}
 
 
 def losses(results: pd.DataFrame, noise: str, peer: str, size: int = 1000, most: int = 5) -> pd.DataFrame:
@@ -361,6 +366,7 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
     drawn.savefig(folder / "noise_against_auc.svg", metadata={"Date": None})
 
     noises = [noise for noise in NOISES if noise in set(results["noise"])]
+    every = set(results["table"])
     order = [name for name in METHODS if name in set(results["method"]) - {*OURS.values()}][::-1]
     drawn = plt.figure(figsize=(8.4, 7), layout="constrained")
     places, rng = drawn.subplots(2, 3, sharey=True).ravel(), np.random.default_rng(0)
@@ -374,7 +380,7 @@ def figure(results: pd.DataFrame, folder: Path) -> None:
         axes.set_xscale("symlog", linthresh=3)
         axes.set_xticks([-10, -3, -1, 0, 1, 3, 10, 30], ["-10", "-3", "", "0", "", "3", "10", "30"])
         axes.set_yticks(range(len(order)), order)
-        axes.set_title(noise, loc="left", fontsize=9)
+        axes.set_title(noise if len(ahead) == len(every) else f"{noise}, {len(ahead)} tables", loc="left", fontsize=9)
     for axes in places[len(noises) :]:
         axes.set_axis_off()
     drawn.supxlabel("AUC points that symloss is ahead of each method: a dot a table, mean ± 2 standard errors", size=9)

@@ -51,11 +51,6 @@ def takes_frame(estimator: Any) -> bool:
     return any(isinstance(part, ColumnTransformer) for part in (estimator, *estimator.get_params().values()))
 
 
-def varies(estimator: Any) -> bool:
-    """Return whether fits to different parts of the points may differ much, as those of trees and boosting do."""
-    return not (is_own(estimator) and family_of(estimator.model).is_stable)
-
-
 def fit(estimator: Any, data: TrainingData) -> Any:
     """Return a copy of a candidate, fitted to points with the labels False and True.
 
@@ -91,7 +86,8 @@ def fit_and_score(
     start = time.monotonic()
     fitted = fit(estimator, TrainingData(X[train], positive[train], weight[train]))
     scores = raw_scores(fitted, X[test])
-    return Scored(scores, time.monotonic() - start, fitted if keeps and varies(estimator) else None)
+    varies = not (is_own(estimator) and family_of(estimator.model).is_stable)  # from fold to fold
+    return Scored(scores, time.monotonic() - start, fitted if keeps and varies else None)
 
 
 def raw_scores(estimator: Any, X: Any) -> Array:
