@@ -219,3 +219,11 @@ def test_report_and_explore_fail_in_one_line_and_write_nothing(tmp_path):
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_without_greek():
+    code = "from symloss.cli import app; import sys; sys.argv = ['symloss', 'losses']; app()"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert result.returncode == 0
+    assert b"Sigmoid" in result.stdout

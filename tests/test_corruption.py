@@ -108,6 +108,12 @@ def test_bad_input_is_named(call, message):
         call()
 
 
+def test_positive_unlabeled_data_are_a_special_case():
+    X, y = corruption.positive_unlabeled(IDS, Y, prior=0.4, n_labeled=100, n_unlabeled=500, random_state=0)
+    assert (Y[X[y == 1]] == 1).all()
+    assert (Y[X[y == -1]] == 1).sum() == 200
+
+
 @pytest.mark.parametrize(
     "labels", [Y, (Y == 1).astype(int), Y == 1, torch.from_numpy(Y), torch.from_numpy(Y == 1), Y.astype(float)]
 )
@@ -272,6 +278,16 @@ def test_rules_that_fire_or_are_silent():
     assert (found.sample_weight[~labeled] == 0).all()
     with pytest.raises(ValueError, match="labels must tell some items from others"):  # silence that says nothing
         from_annotators(np.where(fired[:, :3], 1, np.nan), rules=False)
+
+
+def test_few_items_are_a_warning():
+    _, labels = annotated(0.4, 300, 0.0)
+    with pytest.warns(UserWarning, match=r"5 of 5 annotators \(0, 1, 2, 3, 4\) are hardly known"):
+        from_annotators(labels[:15])
+    alone = np.full((300, 1), np.nan)
+    alone[:9] = labels[:9, :1]
+    with pytest.warns(UserWarning, match=r"1 of 6 annotators \(5\) are hardly known"):
+        from_annotators(np.c_[labels, alone])
 
 
 HUMAN = Path(os.environ.get("SYMLOSS_DATA") or Path(sl.__file__).parents[3] / "shared" / "data") / "human"

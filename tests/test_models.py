@@ -3,6 +3,7 @@
 import copy
 import inspect
 import io
+from typing import NamedTuple
 
 import numpy as np
 import onnxruntime
@@ -17,15 +18,11 @@ from sklearn.utils import get_tags
 from torch import nn
 
 import symloss as sl
-from symloss.estimators import AUCClassifier, BERClassifier
+from symloss.estimators import AUCClassifier, AUCClassifierCV, BERClassifier
 from symloss.functional import auc_risk, ber_risk
 from symloss.models import Perceptron, PerceptronStack, lecun_normal
 from symloss.models.families import FAMILIES, family_of
-from symloss.models.family import (
-    PenalizedRisk,
-    Standardization,
-    TrainingData,
-)
+from symloss.models.family import Family, PenalizedRisk, Standardization, TrainingData, check_above_zero
 from symloss.models.linear import Rounded, fit_linear, minimize_risk, roundings
 from symloss.models.networks import _batches
 from symloss.models.process import _LENGTHS, _NOISES, fit_gaussian_process
@@ -449,3 +446,26 @@ def test_torch_export_and_onnx(exported, tmp_path):
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (name,) = (value.name for value in session.get_inputs())
     check(lambda X: session.run(None, {name: X.numpy()})[0], exported)
+
+
+class Steepness(NamedTuple):
+    """The first feature, times a number."""
+
+    steepness: float
+
+    def scores(self, X):
+        return self.steepness * np.asarray(X)[:, 0]
+
+
+def steep(data, objective, seed, *, learning_rate):
+    assert (objective.risk, objective.alpha) == ("auc", 0.01)
+    return Steepness(learning_rate)
+
+
+def test_another_family_is_one_more_entry(small, monkeypatch):
+    X, y, _ = small
+    monkeypatch.setitem(FAMILIES, "steep", Family(steep, Steepness, {"learning_rate": check_above_zero}))
+    classifier = AUCClassifier(model="steep", learning_rate=2.0, threshold=0.0)
+    np.testing.assert_array_equal(classifier.fit(X, y).decision_function(X), 2 * X[:, 0])
+    (member,) = AUCClassifierCV([("steep", classifier)], cv=2).fit(X, y).members_
+    assert member.estimator.scorer_ == Steepness(2.0)

@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,18 @@ def test_the_reference_has_every_public_name_with_a_docstring():
         assert inspect.getdoc(getattr(importlib.import_module(module), key)), name
 
 
+def test_names_that_other_programs_rely_on():
+    names = """BarrierHinge get_loss list_losses pairwise_risk BERLoss AUCLoss PartialAUCLoss StratifiedBatchSampler
+        contaminate contaminated_split flip_labels BERClassifier AUCClassifier BERClassifierCV AUCClassifierCV
+        functional.ber_risk functional.auc_risk theory.analyze theory.ber_decomposition theory.auc_decomposition
+        metrics.clean_auc metrics.clean_balanced_accuracy metrics.estimate_clean_auc metrics.clean_roc
+        metrics.clean_rates audit.Noise audit.estimate_noise audit.label_quality boosting.lightgbm_objective
+        boosting.xgboost_objective corruption.from_annotators datasets.load datasets.list_datasets tabular.fit
+        tabular.load"""
+    for name in names.split():
+        assert callable(attrgetter(name)(sl))
+
+
 def test_importing_needs_only_numpy_and_torch():
     code = (
         "import sys, torch, numpy; before = set(sys.modules); import symloss;"
@@ -55,7 +68,7 @@ def test_data_sets_boosting_and_estimators_are_imported_on_first_use():
 
 
 ORDER = ["messages", "files", "machines", "checking", "losses", "pairwise", "risks", "functional", "theory",
-         "corruption", "columns", "metrics", "audit", "boosting", "models", "learner", "estimators", "datasets",
+         "corruption", "columns", "metrics", "audit", "boosting", "models", "estimators", "datasets",
          "drawing", "pages", "tabular", "paper", "report", "cli", "__main__"]  # fmt: skip
 
 

@@ -206,7 +206,7 @@ def test_damaged_files_are_refused(data, tmp_path):
             load(path)
         assert "\n" not in str(refused.value)
     safetensors.torch.save_file({"x": torch.zeros(1)}, path)
-    with pytest.raises(ValueError, match="is no file of 'symloss model 1'"):
+    with pytest.raises(ValueError, match="is no file of 'symloss model 2'"):
         load(path)
     for nothing in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(ValueError, match=r"no model in .*: expected a file that symloss has saved"):

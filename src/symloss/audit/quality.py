@@ -8,7 +8,7 @@ one with odds (1 - c) / c (1 - e-) / e+.
 
 Where e+ and e- are not known, two views are averaged: that each class has the share of wrong labels that seems so, and
 that both are flipped at one rate, with as many wrong labels in all. For how many labels of *one* class are wrong is
-told badly, and by a wrong share all labels of a class come too late. `benchmarks/wrong_labels.py` measures it.
+told badly, and by a wrong share all labels of a class come too late.
 """
 
 from __future__ import annotations

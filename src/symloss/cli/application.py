@@ -307,14 +307,15 @@ def rates(options: dict[str, Any]) -> dict[str, float | None]:
     positive, negative, pi, pi_prime = taken(options, WrongShares).values()
     if None not in (positive, pi) or None not in (negative, pi_prime):
         raise ValueError("give --wrong-positive and --wrong-negative, or --pi and --pi-prime, which say the same")
-    positive = positive if pi is None else 1 - pi
-    negative = negative if pi_prime is None else pi_prime
-    if (positive is None) != (negative is None):
+    pi, pi_prime = pi if positive is None else 1 - positive, pi_prime if negative is None else negative
+    if (pi is None) != (pi_prime is None):
         raise ValueError("give both --wrong-positive and --wrong-negative or neither")
-    if positive is not None and positive + negative >= 1:
-        got = f"{positive:g} and {negative:g}"
-        raise ValueError(f"--wrong-positive and --wrong-negative must add up to less than 1, got {got}")
-    return {"pi": None if positive is None else 1 - positive, "pi_prime": negative}
+    if pi is not None and pi <= pi_prime:
+        raise ValueError(
+            f"--wrong-positive and --wrong-negative must add up to less than 1, got {1 - pi:g} and {pi_prime:g} "
+            "(--pi is 1 less --wrong-positive, --pi-prime is --wrong-negative)"
+        )
+    return {"pi": pi, "pi_prime": pi_prime}
 
 
 def command_line() -> str:

@@ -36,7 +36,7 @@ from symloss.models.family import Standardization
 from symloss.models.networks import Ensemble, NetworkScores, build_networks
 from symloss.models.trees import TREE_MODELS, model_of_trees, trees_of_model
 
-_FORMAT = "symloss model 1"
+_FORMAT = "symloss model 2"
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (BERClassifier, AUCClassifier, BERClassifierCV, AUCClassifierCV, Pruned)
 }

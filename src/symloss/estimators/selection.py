@@ -135,8 +135,8 @@ class _ClassifierCV(BinaryClassifier):
         groups : array, optional
             Rows of a group stay in one fold. Without groups, equal rows do, unless they are more than 5% of all.
         """
-        self._check_parameters()
         given, seed = self._training(X, y, sample_weight), self._seed()
+        self._check_parameters()
         if groups is not None:
             check_consistent_length(given.positive, groups)
         smaller = min(np.count_nonzero(given.weight[of] > 0) for of in (given.positive, ~given.positive))
@@ -441,10 +441,9 @@ class BERClassifierCV(_ClassifierCV):
         The share of clean positives among the points that are labeled negative, if it is known.
     time_limit : float, default=None
         After how many seconds no more candidates are scored. The best of those that were scored until then are
-        averaged; at least one is, the first. From ten seconds on, a fit to up to 6,000 points of the default pool ends
-        within twice the limit. A fit of a candidate that has begun is not stopped, so that with slow candidates of your
-        own, or many points, the limit may be exceeded by what one of them takes. What is found depends on how fast the
-        machine is.
+        averaged; at least one is, the first. A fit of a candidate that has begun is not stopped, so that with slow
+        candidates of your own, or many points, the limit may be exceeded by what one of them takes. What is found
+        depends on how fast the machine is.
     random_state : int or numpy RandomState, default=None
         The seed of the folds, and of all candidates whose own ``random_state`` is None.
     n_jobs : int, default=None

@@ -1,4 +1,4 @@
-"""Table 1 (losses and their properties), and the tables of scores: what stands together, in Markdown and in LaTeX."""
+"""The tables of scores: what stands together, in Markdown and in LaTeX."""
 
 from __future__ import annotations
 
