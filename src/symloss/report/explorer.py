@@ -116,7 +116,7 @@ def parameters_figure(losses: Sequence[Loss]) -> dict[str, Any]:
         for parameter, values in _ranges(loss).items():
             drawn = {}
             for value in values:
-                of = replace(loss, **{parameter: value})
+                of = replace(loss, **{parameter: value})  # type: ignore[type-var]  # losses with parameters are dataclasses
                 drawn[f"{parameter} = {value:.3g}"] = [of(_Z), of(_Z) + of(-_Z), of.derivative(_Z)]
             nearest = int(np.abs(np.array(values) - getattr(loss, parameter)).argmin())
             choices.append(_choice(f"{loss.title}: {parameter}", "margin z", _Z, drawn, (-4, 8), nearest))
