@@ -963,6 +963,10 @@ def test_labels_are_checked_and_the_model_is_fitted_again(folder, data, tmp_path
     frame.head(200).to_csv(tmp_path / "data.csv", index=False)
     command[1] = tmp_path / "data.csv"
     assert "the table must be that of the fit, with 300 labels, got 200" in error_of(*command, tmp_path / "other")
+    turned = frame.groupby("y")[[name for name in frame if name != "y"]].transform(lambda of: of.to_numpy()[::-1])
+    turned["y"] = frame["y"]
+    turned.to_csv(tmp_path / "data.csv", index=False)  # the labels are the same, their rows are others
+    assert "rows in another order" in error_of(*command, tmp_path / "other")
     (new / "noise.json").unlink()
     command[1:5] = table_file, tmp_path / "more.csv", "--model", new
     assert "noise.json'" in error_of(*command, tmp_path / "other")

@@ -276,7 +276,11 @@ def annotators(
     for name, rates in list(zip(found.annotators, found.rates, strict=True))[:_SHOWN]:
         wrong.add_row(str(name), str(counts[name]), percent(rates.positive), percent(rates.negative))
     of.new_console().print(wrong, markup=False)
-    print(f"{len(found.items)} rows by {len(found.rates)} annotators; {percent(found.prior)} are {given.values[1]!r}")
+    more = f" (the first {_SHOWN} are above)" if len(found.rates) > _SHOWN else ""
+    print(
+        f"{len(found.items)} rows by {len(found.rates)} annotators{more}; {percent(found.prior)} are "
+        f"{given.values[1]!r}. If all of them find the same rows hard, more labels are wrong than the shares below say."
+    )
     shares = f"--wrong-positive {1 - found.pi:.3f} --wrong-negative {found.pi_prime:.3f}"
     print(f"wrote {out}; to fit: --label {label} --weight weight --id {item},probability {shares}")
 

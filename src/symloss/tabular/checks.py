@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -133,10 +134,11 @@ def _is_numbering(series: Series, signal: float, positive: Positive) -> bool:
 
 
 class Profile(NamedTuple):
-    """What a table looked like when it was fitted: all its columns, and the range of each feature that was measured."""
+    """What a table looked like when it was fitted: its columns, the ranges of features, the SHA-256 of their values."""
 
     columns: tuple[str, ...]
     ranges: dict[str, tuple[float, float]]
+    sha256: str
 
     @classmethod
     def of(cls, columns: Iterable[str], encoding: Encoding, values: Array) -> Profile:
@@ -144,13 +146,19 @@ class Profile(NamedTuple):
         lows, highs = np.nanmin(values, axis=0).tolist(), np.nanmax(values, axis=0).tolist()
         measured = [form.measured for form in encoding.forms.values() for _ in form.features("")]
         ranges = zip(encoding.features, lows, highs, measured, strict=True)
-        return cls(tuple(columns), {name: (low, high) for name, low, high, kept in ranges if kept})
+        measured_ranges = {name: (low, high) for name, low, high, kept in ranges if kept}
+        return cls(tuple(columns), measured_ranges, sha256_of(values))
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Profile:
         """Return the profile that ``_asdict`` has turned into JSON."""
         ranges = {str(name): (float(low), float(high)) for name, (low, high) in stored["ranges"].items()}
-        return cls(tuple(map(str, stored["columns"])), ranges)
+        return cls(tuple(map(str, stored["columns"])), ranges, str(stored["sha256"]))
+
+
+def sha256_of(values: Array) -> str:
+    """Return the checksum of features: of other rows, or of these in another order, it is another one."""
+    return hashlib.sha256(np.nan_to_num(values, nan=-1.0).astype(np.float32).tobytes()).hexdigest()
 
 
 @dataclass

@@ -340,8 +340,8 @@ def review_in_words(review: Review, score: str) -> list[str]:
     return [
         f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
         share,
-        f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review, and "
-        f"is {review.score_after:.3f} now.",
+        f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review (a "
+        f"little too high, as these scores chose what to check), and is {review.score_after:.3f} now.",
     ]
 
 

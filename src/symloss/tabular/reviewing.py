@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from symloss.audit import Noise
 from symloss.columns import as_text
+from symloss.tabular.checks import sha256_of
 from symloss.tabular.evaluation import LEVEL, with_quality, wrong_probability
 from symloss.tabular.fitting import learn, weights_of
 from symloss.tabular.given_labels import match_labels
@@ -99,15 +100,19 @@ def review(
     wrong = wrong_probability(model)
     if len(wrong) != len(given.rows):
         raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
+    used = frame.iloc[given.rows]
+    weights, features = weights_of(used, model.weight), features_of(used, model.encoding)
+    if sha256_of(features.to_numpy()[weights > 0]) != model.profile.sha256:
+        raise ValueError(
+            "the table must be that of the fit, got one with other values, or with its rows in another order"
+        )
     place, truth, random = _looked_at(checked, model, given.rows, given.positive)
     positive, known = given.positive.copy(), (wrong == 0) & (model.review is not None)  # in reviews before this one
     positive[place], known[place] = truth, True
     wrong_before, noise = _shares(random, known, given.positive, positive, wrong)
 
-    used = frame.iloc[given.rows]
-    weights = weights_of(used, model.weight)
     estimator = clone(model.estimator).set_params(n_jobs=n_jobs, pi=None, pi_prime=None)
-    learn(estimator, features_of(used, model.encoding), positive, weights, used, model.group, progress)
+    learn(estimator, features, positive, weights, used, model.group, progress)
     held_out = ~np.isnan(estimator.oof_scores_) & ~np.isnan(model.estimator.oof_scores_)
     scores = [
         float(estimator._metric.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
@@ -124,6 +129,8 @@ def review(
     ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
     said = Review(int(known.sum()), sorted(ever), len(random), random_wrong, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
+    if model.rates_given:
+        notes += (f"label {label}: the shares of wrong labels that you gave before the review count no more",)
     fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
     return Reviewed(with_quality(fitted), frame, table)
 
