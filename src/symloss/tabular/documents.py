@@ -104,7 +104,7 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
         where = "if which labels are wrong has nothing to do with the columns"
         lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
     lines.append(f"threshold: {model.estimator.threshold_:.4g}, already subtracted from scores: above 0 is positive")
-    lines += noise_in_words(found, model.labels)[:1]
+    lines += [*noise_in_words(found, model.labels)[:2], when_to_stop(model)]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
