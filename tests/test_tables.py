@@ -538,6 +538,10 @@ def test_rows_without_a_label_are_unlabeled(rates, distance):
     y = np.where(true & (rng.random(1500) < 0.6), "yes", None)
     frame = pd.DataFrame({"x": distance * true + rng.normal(size=1500), "y": y})
     model = fit(frame, unlabeled="positive-unlabeled", **rates)
+    by_class = sl.audit.label_quality(
+        model.estimator.oof_scores_, y == "yes", *model.rates
+    )  # one class has no wrong label
+    assert model.estimator.label_quality_ == pytest.approx(by_class)
     found = label_table(model, frame)
     labeled = (frame["y"] == "yes").to_numpy()[found["row"] - 1]
     assert (found["given_label"] == np.where(labeled, "yes", "")).all()
