@@ -130,5 +130,5 @@ def __getattr__(name: str) -> Any:
     for home in _HOMES if name in __all__ else ():
         module = importlib.import_module(f"symloss.{home}")
         if hasattr(module, name):
-            return getattr(module, name)
+            return globals().setdefault(name, getattr(module, name))
     raise AttributeError(f"module 'symloss' has no attribute {name!r}")

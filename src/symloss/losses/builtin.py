@@ -183,7 +183,7 @@ class Sigmoid(Loss):
         return -torch.sigmoid(z) * torch.sigmoid(-z)  # for s = sigmoid(z), s (1 - s) would lose a tail
 
     def value_and_slope(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        value = torch.sigmoid(-z)
+        value = z.neg().sigmoid_()
         return value, torch.sigmoid(z).mul_(value).neg_()
 
 

@@ -10,7 +10,7 @@ from symloss.losses import Loss
 Sums = tuple[Tensor, Tensor, Tensor]
 
 # Pairs at a time: few enough for a processor's cache and for memory that is used again, or to hide a GPU's launches.
-_BLOCK = {"cpu": 1 << 14, "cuda": 1 << 24}
+_BLOCK = {"cpu": 1 << 15, "cuda": 1 << 24}
 
 
 def every_pair(s: Tensor, t: Tensor, w: Tensor | None, v: Tensor | None, loss: Loss) -> Sums:
