@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import symloss as sl
 from symloss.losses import Analytic, ExponentialDecay, Kink, Piecewise, Slope, Structure
-from symloss.pairwise import piecewise, separable, smooth
+from symloss.pairwise import choose, piecewise, separable, smooth
 from symloss.pairwise.check_structure import check_structure
 from symloss.pairwise.every_pair import every_pair
 
@@ -423,6 +423,12 @@ def test_a_structure_that_differs_from_the_values_is_refused(like, structure, re
         sl.pairwise_risk(*scores, Declared(like, structure))
     tiles = (sl.pairwise_risk(*scores, loss, method="tiles") for loss in (like, Declared(like, structure)))
     torch.testing.assert_close(*tiles)
+
+
+def test_the_kernel_reads_no_structure_that_was_not_compared(monkeypatch):
+    monkeypatch.setattr(choose, "_has_triton", lambda: True)
+    with pytest.raises(ValueError, match="structure says"):
+        choose.way_for(Declared("hinge", Piecewise(kinks=(Kink(where=1.001),))), 100, "cuda", "auto")
 
 
 @pytest.mark.parametrize("like", [name for name in sl.list_losses() if sl.get_loss(name).structure is not None])

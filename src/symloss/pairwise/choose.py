@@ -71,13 +71,14 @@ def way_for(loss: Loss, pairs: int, device: str, method: str) -> Way:
     """
     choice = _TABLE[kind_of(loss)]
     most = choice.cuda if device == "cuda" else choice.cpu
-    if choice.way is every_pair or method == "tiles" or (method == "auto" and pairs <= most):
-        if device == "cuda" and pairs <= 1 << 26 and _has_triton():
-            from symloss.pairwise.every_pair_triton import every_pair_triton
-
-            return every_pair_triton
+    every = choice.way is every_pair or method == "tiles" or (method == "auto" and pairs <= most)
+    if every and not (device == "cuda" and pairs <= 1 << 26 and _has_triton()):
         return every_pair
-    check_structure(loss)
+    check_structure(loss)  # the kernel reads it, too
+    if every:
+        from symloss.pairwise.every_pair_triton import every_pair_triton
+
+        return every_pair_triton
     return choice.way
 
 
