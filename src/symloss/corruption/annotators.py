@@ -195,7 +195,7 @@ def _votes(labels: Any, items: Any, annotators: Any) -> tuple[NDArray[np.int8], 
             )
     elif values.ndim == 2:
         of_items, of_annotators = map(np.arange, values.shape)
-        row, column = np.indices(values.shape)
+        row, column = np.broadcast_arrays(of_items[:, None], of_annotators)
     else:
         raise ValueError(
             f"labels must have one row per item and one column per annotator, got shape {values.shape}; "
