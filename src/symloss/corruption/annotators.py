@@ -40,12 +40,6 @@ class Annotations(NamedTuple):
         How often each annotator takes a positive for a negative, and a negative for a positive.
     items, annotators : array
         Whose rows and whose rates these are, in the long format; else their numbers.
-
-    Examples
-    --------
-    >>> found = from_annotators([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]] * 20)
-    >>> found.y[:4], found.rates[2].positive > found.rates[1].positive
-    (array([ 1,  1, -1, -1]), True)
     """
 
     y: NDArray[np.int64]

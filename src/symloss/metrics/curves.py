@@ -312,18 +312,6 @@ def clean_roc_band(
     at its lower limit and that of negatives at its upper limit. The clean rates follow as in ``clean_rates``. At one
     threshold that you know beforehand, and for the partial AUC, the intervals of ``clean_rates`` and
     ``estimate_clean_partial_auc`` are narrower.
-
-    Examples
-    --------
-    >>> from symloss.metrics import clean_roc
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([1, -1], 5000)
-    >>> clean = np.where(rng.random(10000) < np.where(y == 1, 0.8, 0.3), 1, -1)
-    >>> scores = clean + rng.normal(size=10000)
-    >>> worst, best = clean_roc_band(scores, y, pi=0.8, pi_prime=0.3)
-    >>> at = clean_roc(scores, y, pi=0.8, pi_prime=0.3).cost(prior=0.3).argmin()
-    >>> print(f"the best threshold costs {best.cost(prior=0.3)[at]:.2f} to {worst.cost(prior=0.3)[at]:.2f}")
-    the best threshold costs 0.10 to 0.20
     """
     check_contamination(pi, pi_prime)
     check_fraction("level", level)

@@ -25,13 +25,7 @@ _GRID = np.sin(np.linspace(0, np.pi / 2, 2001)) ** 2  # of shares: as fine as th
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with a confidence interval.
-
-    Examples
-    --------
-    >>> print(Estimate(value=0.9, low=0.85, high=0.93, level=0.95))
-    0.900 (95% interval 0.850 to 0.930)
-    """
+    """A value with a confidence interval; its text is such as ``0.900 (95% interval 0.850 to 0.930)``."""
 
     value: float
     low: float
@@ -325,12 +319,8 @@ def hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float
         spread = 1 + size * ((1 - auc) / (2 - auc) + auc / (1 + auc))
         return (value - auc) ** 2 - quantile**2 * auc * (1 - auc) * spread / (n * m)
 
-    low = brentq(surprise, 0.0, value) if value > 0 and surprise(0.0) > 0 > surprise(value) else 0.0
-    high = brentq(surprise, value, 1.0) if value < 1 and surprise(1.0) > 0 > surprise(value) else 1.0
-    if value == 1:
-        low = brentq(surprise, 0.0, 1.0 - 1e-12)
-    elif value == 0:
-        high = brentq(surprise, 1e-12, 1.0)
+    low = brentq(surprise, 0.0, min(value, 1 - 1e-12)) if value > 0 else 0.0
+    high = brentq(surprise, max(value, 1e-12), 1.0) if value < 1 else 1.0
     return low, high
 
 

@@ -171,7 +171,6 @@ def summarize(cells: Sequence[Cell]) -> dict[str, Any]:
         "cells": len(cells),
         "compared": len(differences),
         "rms_difference": None if square is None else math.sqrt(square),
-        "mean_difference": mean(differences),
         "share_within_1_5": mean(abs(difference) <= 1.5 for difference in differences),
         "share_within_3": mean(abs(difference) <= 3 for difference in differences),
         **{f"share_z_below_{limit}": mean(size < limit for size in sizes) for limit in (1, 2, 3)},
@@ -179,8 +178,6 @@ def summarize(cells: Sequence[Cell]) -> dict[str, Any]:
         "boldface_agree": sum(agree),
         "best_loss_of": len(best),
         "best_loss_agree": sum(best),
-        "boldface_agreement": mean(agree),
-        "best_loss_agreement": mean(best),
     }
 
 
