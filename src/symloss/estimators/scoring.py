@@ -37,6 +37,8 @@ class Calibration(NamedTuple):
 
     def probabilities(self, scores: Array) -> Array:
         """Return the probability of the positive label at each score."""
+        if not np.isfinite(scores).all():
+            raise ValueError("probabilities need finite scores, got infinite ones or NaN: the model may be damaged")
         with np.errstate(over="ignore"):  # beyond the largest number, a probability is 0 or 1
             return np.asarray(expit(self.slope * scores + self.intercept))
 
