@@ -43,6 +43,8 @@ def split(cv: Any, X: Any, positive: NDArray[np.bool_], weight: Array, seed: int
     held_out = np.concatenate([test for _, test in kept])
     if len(np.unique(held_out)) < len(held_out):
         raise ValueError("a point may be held out in one fold only; give a splitter whose test sets are disjoint")
+    if len(np.unique(positive[held_out])) < 2:
+        raise ValueError("the folds must hold out points of both classes, got one class")
     return [(train, test) for train, test in kept]
 
 
