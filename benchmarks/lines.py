@@ -15,7 +15,7 @@ ROOMS_OF = {"functional": "risks", "columns": "tabular"}
 
 def count(path: Path) -> int:
     """Count the lines of a file, or of all files of a folder."""
-    files = path.rglob("*.py") if path.is_dir() else [path]
+    files = path.rglob("*.py") if path.is_dir() else [path] if path.suffix == ".py" else []
     return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import symloss as sl
-from symloss.boosting.objectives import largest_curvature, score_limit
+from symloss.boosting import largest_curvature, score_limit
 from symloss.functional import auc_risk, ber_risk
 from symloss.losses import Piecewise
 

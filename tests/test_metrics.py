@@ -472,7 +472,7 @@ def test_without_spread_the_bounds_are_corollary_2(auc, positive, negative, prio
 
 
 def test_boundary_consistent_noise_can_swap_two_models_that_are_not_the_best():
-    """The example on the page on corruption."""
+    """An example of noise that is largest at the border."""
     mass, eta, rho = np.full(4, 0.25), np.array([0.2, 0.4, 0.6, 0.8]), np.array([0, 0.45, 0.45, 0])
     for ranks, clean, noisy in (([1, 4, 2, 3], 0.6, 0.645), ([2, 1, 4, 3], 0.65, 0.5825)):
         found = exact(mass, eta, np.array(ranks, dtype=float), rho, rho)

@@ -392,5 +392,3 @@ def test_figures_of_curves(tmp_path):
     np.testing.assert_allclose(line.get_xydata(), list(enumerate(cell.curve, start=1)))
     names = {axes.get_title() for axes in figures.epochs_figure([c for c in cells if c.family == "cifar10"]).axes}
     assert names == {"horse", "cat", ""}
-    with pytest.raises(ValueError, match="no curves"):
-        figures.epochs_figure([replace(cell, curve=())])

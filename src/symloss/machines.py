@@ -30,13 +30,7 @@ _WORTH_SHARING = 5e9  # multiplications, from which several threads are faster
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
-    """Return a context in which work uses one thread, unless its matrix products are large.
-
-    Parameters
-    ----------
-    multiplications : float
-        The number of multiplications in scoring one batch.
-    """
+    """Return a context in which work uses one thread, unless a batch takes very many multiplications."""
     return one_thread() if multiplications < _WORTH_SHARING else nullcontext()
 
 

@@ -35,17 +35,7 @@ def row_name(label: object) -> str:
 
 
 def require(extra: str, sentence: str, *packages: str) -> None:
-    """Import packages of an extra, or raise an error that says how to install them.
-
-    Parameters
-    ----------
-    extra : str
-        The name of the extra in ``pyproject.toml``.
-    sentence : str
-        What needs the packages.
-    *packages : str
-        The names by which Python imports them.
-    """
+    """Import packages of an extra, or raise an error that says, after a sentence what needs them, how to install it."""
     for package in packages:
         try:
             import_module(package)

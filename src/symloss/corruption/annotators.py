@@ -40,12 +40,6 @@ class Annotations(NamedTuple):
         How often each annotator takes a positive for a negative, and a negative for a positive.
     items, annotators : array
         Whose rows and whose rates these are, in the long format; else their numbers.
-
-    Examples
-    --------
-    >>> found = from_annotators([[1, 1, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0]] * 20)
-    >>> found.y[:4], found.rates[2].positive > found.rates[1].positive
-    (array([ 1,  1, -1, -1]), True)
     """
 
     y: NDArray[np.int64]
@@ -185,8 +179,6 @@ def _votes(labels: Any, items: Any, annotators: Any) -> tuple[NDArray[np.int8], 
         raise ValueError(f"labels must be numbers, NaN where there is none: {error}") from None
     if (items is None) != (annotators is None):
         raise ValueError("items and annotators go together: both for the long format, neither for a table")
-    given = ~np.isnan(values)
-    signs: NDArray[np.int8] = np.zeros(values.shape, dtype=np.int8)
     if items is not None:
         of_items, row = np.unique(np.asarray(items), return_inverse=True)
         of_annotators, column = np.unique(np.asarray(annotators), return_inverse=True)
@@ -196,18 +188,16 @@ def _votes(labels: Any, items: Any, annotators: Any) -> tuple[NDArray[np.int8], 
                 f"{values.shape}, {row.shape} and {column.shape}"
             )
     elif values.ndim == 2:
-        of_items, of_annotators = (np.arange(size) for size in values.shape)
+        of_items, of_annotators = map(np.arange, values.shape)
+        row, column = np.broadcast_arrays(of_items[:, None], of_annotators)
     else:
         raise ValueError(
             f"labels must have one row per item and one column per annotator, got shape {values.shape}; "
             "a vector of answers needs items and annotators"
         )
-    signs[given] = np.where(is_positive(values[given]).numpy(), 1, -1)
-    if items is None:
-        votes = signs
-    else:
-        votes = np.zeros((len(of_items), len(of_annotators)), dtype=np.int8)
-        votes[row[given], column[given]] = signs[given]
+    given = ~np.isnan(values)
+    votes = np.zeros((len(of_items), len(of_annotators)), dtype=np.int8)
+    votes[row[given], column[given]] = np.where(is_positive(values[given]).numpy(), 1, -1)
     if votes.shape[1] < 3:
         raise ValueError(
             f"labels must be of three annotators or more, got {votes.shape[1]}: without clean labels, the rates of "

@@ -37,11 +37,9 @@ def from_two_sets(A: Any, B: Any) -> tuple[Any, Any]:
 def from_similar_pairs(first: Any, second: Any, unlabeled: Any, *, prior: float) -> tuple[Any, Any, Contamination]:
     """Return similar pairs and unlabeled points as one X, labels y, and their (pi, pi').
 
-    The points of a pair are of the same class, but nobody says of which (Bao, Niu and Sugiyama, 2018). With a share
-    p = ``prior`` of positives in the population, a share p^2 / (p^2 + (1 - p)^2) of the points in pairs is positive,
-    and a share p of the unlabeled points. The set with the larger share is labeled +1: the pairs if p > 1/2, else the
-    unlabeled points. Whoever knows only which class is the larger one may pass any prior on that side of 1/2: X and y
-    are the same.
+    The points of a pair are of the same class, but nobody says of which (Bao, Niu and Sugiyama, 2018). With
+    p = ``prior``, a share p^2 / (p^2 + (1 - p)^2) of the points in pairs is positive. The set with the larger share is
+    labeled +1: the pairs if p > 1/2, else the unlabeled points. For X and y, only the side of 1/2 matters.
 
     Parameters
     ----------
@@ -80,12 +78,10 @@ def from_comparisons(
 ) -> tuple[Any, Any, Contamination]:
     """Return the better (+1) and the worse (-1) points of pairs as one X, labels y, and their (pi, pi').
 
-    Two points of a pair are drawn independently, from a population with a share p = ``prior`` of positives. A
-    comparison says that the first is not worse: their classes are (+, +), (+, -) or (-, -), and which one of two
-    points of the same class comes first has nothing to do with the features (Feng et al., 2021). Pairs that are kept
-    only if this is so have pi = p / (1 - p + p^2) and pi' = p^2 / (1 - p + p^2). If no pair is thrown away, but (-, +)
-    is turned round to (+, -), then pi = 1 - (1 - p)^2 and pi' = p^2. X and y do not depend on the prior:
-    ``from_two_sets(better, worse)`` returns them without it.
+    Which one of two points of the same class comes first has nothing to do with the features (Feng et al., 2021). With
+    p = ``prior``, pairs that are kept only if the first point is not worse have pi = p / (1 - p + p^2) and
+    pi' = p^2 / (1 - p + p^2). If no pair is thrown away, but (-, +) is turned round to (+, -), then
+    pi = 1 - (1 - p)^2 and pi' = p^2. Without a prior, ``from_two_sets(better, worse)`` returns the same X and y.
 
     Parameters
     ----------
@@ -149,10 +145,9 @@ def _stacked(A: Any, B: Any) -> Any:
 def from_keywords(documents: Iterable[str], keywords: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     """Return documents without the keywords, and labels: +1 where one of the keywords occurred, else -1.
 
-    The label of a document has nothing to do with the rest of its words if, within each class, the keywords occur
-    independently of the other words. Then this is mutual contamination. Its pi is the share of positives among the
-    documents with a keyword, and pi' their share among the others. The keywords are removed because a model could
-    otherwise learn the rule that made the labels. Keywords are whole words or phrases; upper and lower case are alike.
+    If, within each class, the keywords occur independently of the other words, this is mutual contamination. Its pi is
+    the share of positives among the documents with a keyword, and pi' their share among the others. The keywords are
+    removed because a model could otherwise learn the rule that made the labels. Upper and lower case are alike.
 
     Parameters
     ----------

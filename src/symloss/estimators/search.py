@@ -142,24 +142,12 @@ _MOST_FOLDS, _LEAST_SHARE = 10, 0.7
 
 
 class Found(NamedTuple):
-    """What a search found.
+    """What a search found; dictionaries have the numbers of candidates as their keys."""
 
-    Parameters
-    ----------
-    by_fold : array of shape (k, folds)
-        The scores of the k candidates on the folds; NaN if there was no time for a candidate.
-    weights : array of k floats
-        The weights of the average.
-    scores : dict
-        The out-of-fold scores of all points, by the numbers of the candidates that were scored.
-    on_folds : dict
-        The fits to the folds of candidates whose fits vary and whose weight is above 0, if fits are kept.
-    """
-
-    by_fold: Array
-    weights: Array
-    scores: dict[int, Array]
-    on_folds: dict[int, list[Any]]
+    by_fold: Array  # the scores of the candidates on the folds; NaN if there was no time for a candidate
+    weights: Array  # of the candidates in the average
+    scores: dict[int, Array]  # the out-of-fold scores of all points, by the candidates that were scored
+    on_folds: dict[int, list[Any]]  # the fits to the folds where they vary and the weight is above 0, if they are kept
 
 
 def search(

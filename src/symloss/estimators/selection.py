@@ -267,18 +267,11 @@ class _ClassifierCV(BinaryClassifier):
             return {name: [k] for k, name in enumerate(names)}
         return {name: [] for name in names} | self.encoding_.places
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._candidates_as_html()
-        return bundle
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._candidates_as_html()
-
-    def _candidates_as_html(self) -> str:
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: scikit-learn's diagram, and after a fit a table of the candidates."""
+        diagram = str(super()._html_repr())
         score = "AUC" if self._metric is AUC else "balanced accuracy"
-        return _candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else ""
+        return diagram + (_candidates_table(self.cv_results_, score) if hasattr(self, "threshold_") else "")
 
     def _check_parameters(self) -> None:
         if (self.pi is None) != (self.pi_prime is None):
@@ -355,7 +348,6 @@ class _ClassifierCV(BinaryClassifier):
         self.oof_scores_ = np.where(place < 0, np.nan, averaged[place] - self.threshold_)
         self.share_labeled_positive_ = float(data.weight[data.positive].sum() / data.weight.sum())
         self.corrupted_score_ = self._metric.score(scores - self.threshold_, positive, weight)
-        self.__dict__.pop("clean_score_", None)
         samples = two_samples(scores - self.threshold_, positive, weight, repetitions=True)
         self.noise_ = noise_of(*samples)
         quality = np.full(len(averaged), np.nan)
@@ -363,8 +355,7 @@ class _ClassifierCV(BinaryClassifier):
         of_label = quality_of(*samples, given or self.noise_)
         quality[held_out & data.positive], quality[held_out & ~data.positive] = of_label
         self.label_quality_ = np.where(place < 0, np.nan, quality[place])
-        if given is not None:
-            self.clean_score_ = self._metric.estimate_clean(*samples, *given)
+        self._set_fitted(clean_score_=None if given is None else self._metric.estimate_clean(*samples, *given))
 
 
 def falls(

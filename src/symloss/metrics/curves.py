@@ -134,19 +134,10 @@ def clean_rates(
 
     Parameters
     ----------
-    scores : array or tensor of n scores
-        Scores of points that the model was not fitted on.
-    y : array, list or tensor of n corrupted labels
-        Any two values, of which the larger one is positive.
-    pi, pi_prime : float
-        The share of clean positives among the points labeled positive, and among those labeled negative. The intervals
-        take them as exact.
+    scores, y, pi, pi_prime, level, weight
+        As in ``estimate_clean_auc``.
     threshold : float
         Scores above it are predicted positive. A score at the threshold counts one half.
-    level : float
-        How often an interval is to contain the true value.
-    weight : array or tensor, optional
-        Non-negative weights. The width of the intervals follows from Kish's effective number of points.
 
     Returns
     -------
@@ -212,7 +203,8 @@ class CleanROC:
 
     def partial_auc(self, max_fpr: float = 1.0) -> float:
         """Return the mean true positive rate over false positive rates from 0 to ``max_fpr``: the AUC if that is 1."""
-        check_max_fpr(max_fpr)
+        if not 0 < max_fpr <= 1:
+            raise ValueError(f"max_fpr must be above 0 and at most 1, got {max_fpr!r}")
         fpr, tpr = np.concatenate([[0.0], self.fpr, [1.0]]), np.concatenate([[0.0], self.tpr, self.tpr[-1:]])
         end = int(np.searchsorted(fpr, max_fpr, "right"))  # the first point beyond the largest rate
         tpr = np.append(tpr[:end], np.interp(max_fpr, fpr, tpr))
@@ -265,7 +257,7 @@ def clean_roc(scores: Any, y: Any, pi: float, pi_prime: float, *, weight: Any = 
     Parameters
     ----------
     scores, y, pi, pi_prime, weight
-        As in ``clean_rates``. It gives intervals at one threshold, and ``clean_roc_band`` at all thresholds at once.
+        As in ``estimate_clean_auc``. For intervals, see ``clean_rates`` and ``clean_roc_band``.
 
     Returns
     -------
@@ -301,7 +293,7 @@ def clean_roc_band(
     Parameters
     ----------
     scores, y, pi, pi_prime, weight
-        As in ``clean_rates``.
+        As in ``estimate_clean_auc``.
     level : float
         How often the curve on clean labels is to lie between the two as a whole, at every threshold.
 
@@ -320,18 +312,6 @@ def clean_roc_band(
     at its lower limit and that of negatives at its upper limit. The clean rates follow as in ``clean_rates``. At one
     threshold that you know beforehand, and for the partial AUC, the intervals of ``clean_rates`` and
     ``estimate_clean_partial_auc`` are narrower.
-
-    Examples
-    --------
-    >>> from symloss.metrics import clean_roc
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([1, -1], 5000)
-    >>> clean = np.where(rng.random(10000) < np.where(y == 1, 0.8, 0.3), 1, -1)
-    >>> scores = clean + rng.normal(size=10000)
-    >>> worst, best = clean_roc_band(scores, y, pi=0.8, pi_prime=0.3)
-    >>> at = clean_roc(scores, y, pi=0.8, pi_prime=0.3).cost(prior=0.3).argmin()
-    >>> print(f"the best threshold costs {best.cost(prior=0.3)[at]:.2f} to {worst.cost(prior=0.3)[at]:.2f}")
-    the best threshold costs 0.10 to 0.20
     """
     check_contamination(pi, pi_prime)
     check_fraction("level", level)
@@ -341,22 +321,17 @@ def clean_roc_band(
     warn_if_impossible(above, false, sizes, pi, pi_prime)
     (most_fpr, least_tpr), (least_fpr, most_tpr) = _limits(above, false, sizes, pi, pi_prime, level)
     curve = curve_of(above, false, thresholds, pi, pi_prime)
+
     # True rates never fall, so a limit of one also holds for those that must be at least, or at most, as large.
-    worst = CleanROC(
-        np.clip(np.maximum(_least_of_later(most_fpr), curve.fpr), 0.0, 1.0),
-        np.clip(np.minimum(np.maximum.accumulate(least_tpr), curve.tpr), 0.0, 1.0),
-        thresholds,
-        most_fpr,
-        least_tpr,
-    )
-    best = CleanROC(
-        np.clip(np.minimum(np.maximum.accumulate(least_fpr), curve.fpr), 0.0, 1.0),
-        np.clip(np.maximum(_least_of_later(most_tpr), curve.tpr), 0.0, 1.0),
-        thresholds,
-        least_fpr,
-        most_tpr,
-    )
-    return worst, best
+    def at_most(limit: Array, rates: Array) -> Array:
+        return np.asarray(np.clip(np.maximum(np.minimum.accumulate(limit[::-1])[::-1], rates), 0.0, 1.0))
+
+    def at_least(limit: Array, rates: Array) -> Array:
+        return np.asarray(np.clip(np.minimum(np.maximum.accumulate(limit), rates), 0.0, 1.0))
+
+    worst = at_most(most_fpr, curve.fpr), at_least(least_tpr, curve.tpr), thresholds, most_fpr, least_tpr
+    best = at_least(least_fpr, curve.fpr), at_most(most_tpr, curve.tpr), thresholds, least_fpr, most_tpr
+    return CleanROC(*worst), CleanROC(*best)
 
 
 def warn_if_impossible(above: Array, false: Array, sizes: tuple[float, float], pi: float, pi_prime: float) -> None:
@@ -377,10 +352,6 @@ def _limits(
     of_each = math.sqrt(level)  # the two classes are independent
     of_pos, of_neg = (binomial_at_once(shares, n, of_each) for shares, n in zip((above, false), sizes, strict=True))
     return solved(of_pos[0], of_neg[1], pi, pi_prime), solved(of_pos[1], of_neg[0], pi, pi_prime)
-
-
-def _least_of_later(rates: Array) -> Array:
-    return np.asarray(np.minimum.accumulate(rates[::-1])[::-1])
 
 
 def given_rates(pos: Sample, neg: Sample) -> tuple[Array, Array, Array]:
@@ -413,12 +384,6 @@ def solved(above: Array, false: Array, pi: float, pi_prime: float) -> tuple[Arra
     return fpr, tpr
 
 
-def check_max_fpr(max_fpr: float) -> None:
-    """Raise a ValueError if the largest false positive rate of a partial AUC is not above 0 and at most 1."""
-    if not 0 < max_fpr <= 1:
-        raise ValueError(f"max_fpr must be above 0 and at most 1, got {max_fpr!r}")
-
-
 def check_costs(cost_false_positive: float, cost_false_negative: float) -> None:
     """Raise a ValueError if a cost is negative or not finite."""
     for name, cost in (("positive", cost_false_positive), ("negative", cost_false_negative)):
@@ -447,7 +412,7 @@ def estimate_clean_partial_auc(
     Parameters
     ----------
     scores, y, pi, pi_prime, level, weight
-        As in ``clean_rates``.
+        As in ``estimate_clean_auc``.
     max_fpr : float
         The largest false positive rate, above 0.
 
@@ -466,7 +431,6 @@ def estimate_clean_partial_auc(
     """
     check_contamination(pi, pi_prime)
     check_fraction("level", level)
-    check_max_fpr(max_fpr)
     pos, neg = two_samples(scores, y, weight)
     above, false, thresholds = given_rates(pos, neg)
     curve = curve_of(above, false, thresholds, pi, pi_prime)

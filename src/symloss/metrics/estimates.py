@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, stdtrit
 
-from symloss.checking import check_fraction, check_probability, is_larger
+from symloss.checking import check_fraction, check_probability
 from symloss.corruption import check_contamination
 from symloss.metrics import scores as on_labels
 from symloss.metrics.scores import Sample, class_accuracies, share_below, two_samples
@@ -25,13 +25,7 @@ _GRID = np.sin(np.linspace(0, np.pi / 2, 2001)) ** 2  # of shares: as fine as th
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with a confidence interval.
-
-    Examples
-    --------
-    >>> print(Estimate(value=0.9, low=0.85, high=0.93, level=0.95))
-    0.900 (95% interval 0.850 to 0.930)
-    """
+    """A value with a confidence interval; its text is such as ``0.900 (95% interval 0.850 to 0.930)``."""
 
     value: float
     low: float
@@ -145,14 +139,8 @@ def clean_auc_score(y_true: Any, y_score: Any, *, pi: float, pi_prime: float, sa
 
     Parameters
     ----------
-    y_true : n corrupted labels
-        Any two values, of which the larger one is positive.
-    y_score : n scores
-        Larger for points that are more likely positive.
-    pi, pi_prime : float
-        The share of clean positives among the points labeled positive, and among those labeled negative.
-    sample_weight : n weights, optional
-        Weight k counts as k repetitions.
+    y_true, y_score, pi, pi_prime, sample_weight
+        The labels, scores, rates and weights of ``estimate_clean_auc``.
 
     Examples
     --------
@@ -161,7 +149,6 @@ def clean_auc_score(y_true: Any, y_score: Any, *, pi: float, pi_prime: float, sa
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(clean_auc_score, response_method="decision_function", pi=0.8, pi_prime=0.3)
     """
-    check_contamination(pi, pi_prime)
     return clean_auc(on_labels.auc(y_score, y_true, sample_weight), pi, pi_prime)
 
 
@@ -172,15 +159,11 @@ def clean_balanced_accuracy_score(
 
     Parameters
     ----------
-    y_true : n corrupted labels
-        Any two values, of which the larger one is positive.
     y_pred : n predicted labels
-        The same two values, or one of them.
-    pi, pi_prime, sample_weight
+        Values of ``y_true``.
+    y_true, pi, pi_prime, sample_weight
         As in ``clean_auc_score``.
     """
-    check_contamination(pi, pi_prime)
-    is_larger(y_true)
     labels, predicted = np.unique(np.asarray(y_true)), np.asarray(y_pred)
     unknown = np.setdiff1d(predicted, labels)
     if len(unknown):
@@ -265,7 +248,7 @@ def clean_auc_bounds(
         1/2 + (share (1 - share) (auc - 1/2) +- (spread - excess^2 / spread) / 4) / (c p (1 - p)).
 
     If p is not known, the bounds are the lowest and the highest value over all p for which the excess is at most the
-    spread. If the spread is 0, this is ``clean_auc``. The concept page on corruption has the proof.
+    spread. If the spread is 0, this is ``clean_auc``.
 
     Examples
     --------
@@ -336,12 +319,8 @@ def hanley_mcneil(value: float, n: float, m: float, level: float) -> tuple[float
         spread = 1 + size * ((1 - auc) / (2 - auc) + auc / (1 + auc))
         return (value - auc) ** 2 - quantile**2 * auc * (1 - auc) * spread / (n * m)
 
-    low = brentq(surprise, 0.0, value) if value > 0 and surprise(0.0) > 0 > surprise(value) else 0.0
-    high = brentq(surprise, value, 1.0) if value < 1 and surprise(1.0) > 0 > surprise(value) else 1.0
-    if value == 1:
-        low = brentq(surprise, 0.0, 1.0 - 1e-12)
-    elif value == 0:
-        high = brentq(surprise, 1e-12, 1.0)
+    low = brentq(surprise, 0.0, min(value, 1 - 1e-12)) if value > 0 else 0.0
+    high = brentq(surprise, max(value, 1e-12), 1.0) if value < 1 else 1.0
     return low, high
 
 

@@ -54,42 +54,25 @@ class PenalizedRisk(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models; ``families.py`` lists them all.
+    """A family of models; ``families.py`` lists them all."""
 
-    Parameters
-    ----------
-    fit : callable
-        ``fit(data, objective, seed, **parameters)`` returns a fitted model. ``data`` are the ``TrainingData``, all
-        weights above 0; ``objective`` is the ``PenalizedRisk`` to minimize.
-    scorer : type
-        The class of fitted models: a NamedTuple with a method ``scores(X)``. ``save`` writes its fields into files.
-    parameters : dict
-        The parameters of the estimator that ``fit`` takes, each with the function that checks it, or None. They are
-        checked in every fit, also if another family is fitted, as scikit-learn does.
-    check_objective : callable, optional
-        Raises ValueError if the family cannot minimize a ``PenalizedRisk``.
-    to_module : callable, optional
-        ``to_module(scorer, threshold)`` returns the scores of a fitted model, less the threshold, as a torch module.
-    takes_sparse : bool
-        Whether features may be a sparse matrix.
-    takes_missing : bool
-        Whether the family itself knows what to do with missing values, NaN. The features of other families are made
-        complete before ``fit`` and ``scores`` see them, by an ``Imputation``.
-    threshold_is_zero : bool
-        Whether 0 is the best threshold in any case, so that none is chosen on folds.
-    is_stable : bool
-        Whether fits to most of the points give nearly the scores of the fit to all. Otherwise the CV estimators
-        average the fits to the folds, too.
-    """
-
+    # fit(data: TrainingData, objective: PenalizedRisk, seed, **parameters) gets points of weights above 0.
     fit: Callable[..., Scorer]
+    # The class of fitted models: a NamedTuple with a method scores(X). `save` writes its fields into files.
     scorer: type[Any]
+    # The parameters of the estimator that `fit` takes, each with the function that checks it, or None. They are checked
+    # in every fit, also if another family is fitted, as scikit-learn does.
     parameters: Mapping[str, Callable[[str, Any], None] | None]
+    # Raises ValueError if the family cannot minimize an objective.
     check_objective: Callable[[PenalizedRisk], None] | None = None
+    # to_module(scorer, threshold) returns the scores of a fitted model, less the threshold.
     to_module: Callable[[Any, float], nn.Module] | None = None
-    takes_sparse: bool = False
+    takes_sparse: bool = False  # features
+    # The features of other families are made complete before `fit` and `scores` see them, by an Imputation.
     takes_missing: bool = False
-    threshold_is_zero: bool = False
+    threshold_is_zero: bool = False  # the best one in any case, so that none is chosen on folds
+    # Fits to most of the points give nearly the scores of the fit to all. The CV estimators average the fits of other
+    # families to the folds, too.
     is_stable: bool = False
 
 

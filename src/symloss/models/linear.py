@@ -71,11 +71,6 @@ def minimize_risk(
 
     ``features`` is an array of shape (n, d), or anything that can be multiplied as one. The corners of a piecewise loss
     are rounded off, less and less from stage to stage: at corners, L-BFGS stalls far from the optimum.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If 1,000 iterations do not suffice.
     """
     *rounder, last = roundings(objective.loss)
     start = None

@@ -57,19 +57,11 @@ class Perceptron(nn.Module):
 
 
 class Layers(NamedTuple):
-    """The parameters of perceptrons, any number of them: leading dimensions are models.
+    """The parameters of perceptrons, any number of them: leading dimensions are models."""
 
-    Parameters
-    ----------
-    hidden : Tensor of shape (..., d + 1, hidden units)
-        The first layer's weights, and its biases as the last row.
-    output, bias : Tensor of shape (..., 1, hidden units) and (..., 1)
-        The second layer's weights and its bias.
-    """
-
-    hidden: Tensor
-    output: Tensor
-    bias: Tensor
+    hidden: Tensor  # (..., d + 1, hidden units): the first layer's weights, and its biases as the last row
+    output: Tensor  # (..., 1, hidden units): the second layer's weights
+    bias: Tensor  # (..., 1), of the second layer
 
     def part(self, models: Any) -> Layers:
         """Return one of the perceptrons, or some, as views."""

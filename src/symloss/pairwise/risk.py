@@ -109,7 +109,7 @@ def pairwise_derivatives(
     The second derivative with respect to s_i is the mean of l'' over the pairs of s_i. So the same algorithms compute
     it, with l' as the loss. Where l has corners and steps, l'' is that of the pieces between them. The second
     derivative describes what happens if one score moves and all others stay. A round of boosting moves all scores, and
-    needs a bound instead: see ``symloss.boosting.objectives``.
+    needs a bound instead: see ``symloss.boosting``.
 
     Examples
     --------

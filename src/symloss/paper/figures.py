@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,22 +50,26 @@ def save_figures(directory: Path) -> list[Path]:
 
 
 def save_result_figures(directory: Path, cells: Sequence[Cell]) -> list[Path]:
-    """Write the figures of results, each as PNG and PDF, and return their paths.
+    """Write the figures of results, each as PNG and PDF, and return their paths."""
+    return save_all(directory, {name: figure for name, _, figure in result_figures(cells)})
+
+
+def result_figures(cells: Sequence[Cell]) -> Iterator[tuple[str, str, Figure]]:
+    """Yield the figures of results, each with its name and its caption.
 
     Each family's scores against noise (figure 4 for UCI, 6 for CIFAR-10), and against epochs where the results have
     curves (figure 7); figure 5; and our scores against the paper's.
     """
-    drawn = {}
     for family in dict.fromkeys(cell.family for cell in cells):
         of, name = [cell for cell in cells if cell.family == family], re.sub(r"[^A-Za-z0-9]+", "-", family)
-        drawn["figure4" if family == "uci" else f"noise_{name}"] = figure_4(of)
+        against_noise = "Scores against noise: lines are ours, crosses are the paper's."
+        yield "figure4" if family == "uci" else f"noise_{name}", against_noise, figure_4(of)
         if any(cell.curve for cell in of):
-            drawn[f"epochs_{name}"] = epochs_figure(of)
+            yield f"epochs_{name}", "Scores after each epoch, at the highest noise.", epochs_figure(of)
     if any((cell.family, cell.dataset) in FIGURE_5 and cell.curve for cell in cells):
-        drawn["figure5"] = figure_5(cells)
+        yield "figure5", "Scores against noise, and after each epoch.", figure_5(cells)
     if any(cell.paper_mean is not None for cell in cells):
-        drawn["ours_against_paper"] = scatter(cells)
-    return save_all(directory, drawn)
+        yield "ours_against_paper", "Our means against the paper's, and the differences.", scatter(cells)
 
 
 def figure_4(cells: Sequence[Cell]) -> Figure:
@@ -79,8 +83,6 @@ def figure_4(cells: Sequence[Cell]) -> Figure:
 def epochs_figure(cells: Sequence[Cell]) -> Figure:
     """Draw mean balanced accuracy and AUC against epochs at the highest noise, two panels per data set (figure 7)."""
     drawn = [cell for cell in cells if cell.curve]
-    if not drawn:
-        raise ValueError("nothing to draw: the results have no curves")
     datasets = dict.fromkeys(cell.dataset for cell in drawn)
     drawn = [of for name in datasets for of in _noisiest([cell for cell in drawn if cell.dataset == name])]
     noises = dict.fromkeys(noise_text(cell.pi, cell.pi_prime) for cell in drawn)
@@ -93,8 +95,6 @@ def figure_5(cells: Sequence[Cell]) -> Figure:
     Lines are our scores, with bars or bands of one standard error; crosses are the paper's scores.
     """
     chosen = [cell for cell in cells if (cell.family, cell.dataset) in FIGURE_5 and cell.curve]
-    if not chosen:
-        raise ValueError("figure 5 needs results with curves of MNIST, or of airplanes against horses")
     columns = {
         f"{title}: {SCORES[risk]}": of
         for key, title in FIGURE_5.items()
@@ -119,8 +119,6 @@ def scatter(cells: Sequence[Cell]) -> Figure:
     """Draw our means against the paper's, and the differences below, with one column per risk."""
     compared = [cell for cell in cells if cell.paper_mean is not None]
     risks = [risk for risk in SCORES if any(cell.risk == risk for cell in compared)]
-    if not risks:
-        raise ValueError("nothing to draw: the paper has none of these cells")
     lone = {loss: style | {"linestyle": "none"} for loss, style in styles_of(compared).items()}
     with styled() as new_figure:
         figure = new_figure(figsize=(4.4 * len(risks) + 1.4, 6.6), layout="constrained")

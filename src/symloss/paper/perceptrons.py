@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from symloss.checking import is_positive
-from symloss.functional import RISKS
 from symloss.losses import Loss
 from symloss.models import Layers, lecun_normal
 from symloss.paper.results import MATCHED, Settings
@@ -66,10 +65,6 @@ class Risk:
     name: str
     loss: Loss
     one_by_one: bool = False
-
-    def __post_init__(self) -> None:
-        if self.name not in RISKS:
-            raise ValueError(f"risk must be one of {', '.join(RISKS)}, got {self.name!r}")
 
     def gradient(self, scores: Tensor, classes: Classes) -> Tensor:
         """Return the gradient with respect to the scores (k, b); rows are independent; a missing class adds nothing."""

@@ -133,25 +133,16 @@ def label(loss: Loss) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run of experiments: what decides its scores, and the scores.
+    """A run of experiments: what decides its scores, and the scores."""
 
-    Parameters
-    ----------
-    family, trials, seed, protocol, settings
-        The family is ``uci``, ``mnist`` or ``cifar10`` for the paper's data sets, and any name for others.
-    made : sequence of dict
-        For each data set and noise rate, how the scores were computed: source of the data, device, seconds, versions.
-    scores, curves : DataFrame, optional
-        As in the files; scores are from 0 to 100.
-    """
-
-    family: str
+    family: str  # uci, mnist or cifar10 for the paper's data sets, and any name for others
     trials: int
     seed: int = 0
     protocol: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # For each data set and noise rate, how the scores were computed: source of the data, device, seconds, versions.
     made: Sequence[Mapping[str, Any]] = ()
-    scores: Any = None
+    scores: Any = None  # data frames, as in the files; scores are from 0 to 100
     curves: Any = None
 
     @property

@@ -100,7 +100,9 @@ def run(
     missing twonorm and waveform are generated. ``progress``, for images, which must then run in this process, is called
     with the number of epochs done and the number in all.
     """
-    names = _labels(losses)
+    names = [label(loss) for loss in losses]
+    if len(set(names)) < len(names):
+        raise ValueError(f"losses must be different, got {', '.join(names)}")
     for dataset, _, _ in parts:
         _check(planned.family, dataset)
     there = read_run(folder) if (folder / SCORES).exists() else planned
@@ -183,7 +185,6 @@ def run_trials(
     Returns ``{(risk, loss): {"score": [score of each trial]}}``: balanced accuracy for ``"ber"`` and AUC for ``"auc"``,
     0 to 100, ties and scores of zero counted as one half; NaN where a loss made the training diverge.
     """
-    names = _labels(losses)
     if np.ndim(X) != 2 or not np.isfinite(np.asarray(X, dtype=np.float64)).all():
         what = "of shape " + str(np.shape(X)) if np.ndim(X) != 2 else "with NaN or infinity"
         raise ValueError(f"X must be a table (n, d) of finite numbers, got one {what}")
@@ -203,13 +204,13 @@ def run_trials(
         both = [(risk, loss) for risk in risks for loss in losses]
         trained = train(X_train.to(on), y_train, [Risk(*of) for of in both], generators, settings)
         X_test = X_test.to(on)
-        for j, (risk, loss) in enumerate((risk, loss) for risk in risks for loss in names):
+        for j, (risk, loss) in enumerate(both):
             of_trials = trained.part(slice(j * trials, (j + 1) * trials)).scores(X_test).cpu()
             measured = [
                 math.nan if scores.isnan().any() else 100 * _METRICS[risk](scores, labels)
                 for scores, labels in zip(of_trials, y_test, strict=True)
             ]
-            found[risk, loss] = {"score": measured}
+            found[risk, label(loss)] = {"score": measured}
     return found
 
 
@@ -241,13 +242,6 @@ def load_arrays(dataset: str, download: bool = True) -> tuple[Any, Any, str]:
     except (TypeError, ValueError):
         raise ValueError(f"{dataset} must return X and y, got {type(found).__name__}") from None
     return X, y, dataset
-
-
-def _labels(losses: Sequence[Loss]) -> list[str]:
-    names = [label(loss) for loss in losses]
-    if len(set(names)) < len(names):
-        raise ValueError(f"losses must be different, got {', '.join(names)}")
-    return names
 
 
 def _check(family: str, dataset: str) -> None:

@@ -247,24 +247,24 @@ def print_comparison(cells: Sequence[Cell], console: Console) -> None:
         console.print(table.title(), style="bold", markup=False, highlight=False, soft_wrap=True)
         lines = ([label or what, *texts] for label, what, *texts in score_lines(table, _score))
         narrow = ([text.replace("difference", "diff").replace(", ", " ") for text in line] for line in lines)
-        _print_table(["", *map(loss_heading, table.losses)], narrow, 1, console)
+        _print_table(["", *map(loss_heading, table.losses)], narrow, console)
 
 
 def print_summary(cells: Sequence[Cell], console: Console) -> None:
     """Print how well our scores and the paper's agree: for all cells, and for each family, risk and noise rate."""
-    _print_table(SUMMARY_COLUMNS, summary_lines(cells), 1, console)
+    _print_table(SUMMARY_COLUMNS, summary_lines(cells), console)
     console.print("\n".join([near_text(cells), LEGEND]).strip(), highlight=False)
 
 
-def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int, console: Console) -> None:
-    """Print a table whose first columns are texts, and the others numbers."""
+def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
+    """Print a table whose first column holds texts, and the others numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=0, collapse_padding=True, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if index < left else "right", overflow="fold")
+        table.add_column(Text(column), justify="right" if index else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table, "")

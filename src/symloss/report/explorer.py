@@ -38,15 +38,7 @@ _TEMPLATES = Templates("symloss.report")
 
 
 def write_explorer(path: str | Path, losses: Sequence[LossLike] | None = None) -> Path:
-    """Write the explorer into one HTML file, and return its path.
-
-    Parameters
-    ----------
-    path : path
-        The HTML file.
-    losses : sequence of losses, optional
-        The losses to offer: the built-in ones by default. A loss of your own is drawn like any other.
-    """
+    """Write the explorer of losses, by default of the built-in ones, into one HTML file, and return its path."""
     require("report", "the explorer needs plotly", "plotly")
     from plotly.offline import get_plotlyjs
 

@@ -21,7 +21,7 @@ from symloss.files import real, write_whole
 from symloss.pages import Section, Templates, framed
 from symloss.paper import results
 from symloss.paper.compare import LOSSES, Cell, compare, summarize, summarize_parts
-from symloss.paper.figures import epochs_figure, figure_4, scatter, styles_of
+from symloss.paper.figures import result_figures, styles_of
 from symloss.paper.results import PUBLISHED, WAYS, check_no_result, read_run
 from symloss.paper.tables import (
     FAMILIES,
@@ -192,16 +192,8 @@ def _summary_texts(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _figures(run: Run) -> list[tuple[str, Markup]]:
-    """Return the figures of a run, each with its caption."""
-    drawn = []
-    for family in dict.fromkeys(cell.family for cell in run.published):
-        cells = [cell for cell in run.published if cell.family == family]
-        drawn.append(("Scores against noise: lines are ours, crosses are the paper's.", figure_4(cells)))
-        if any(cell.curve for cell in cells):
-            drawn.append(("Scores after each epoch, at the highest noise.", epochs_figure(cells)))
-    if any(cell.paper_mean is not None for cell in run.published):
-        drawn.append(("Our means against the paper's, and the differences.", scatter(run.published)))
-    return [(caption, svg(figure)) for caption, figure in drawn]
+    """Return the figures of a run, each with its caption; figure 5 shows nothing that the others do not."""
+    return [(caption, svg(figure)) for name, caption, figure in result_figures(run.published) if name != "figure5"]
 
 
 def _claim_figure(run: Run) -> Markup:

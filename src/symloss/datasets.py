@@ -1,4 +1,4 @@
-"""The eleven data sets of the paper (``catalog.toml``): their files, found, verified and read; and two generators.
+"""The eleven data sets of the paper (``datasets.toml``): their files, found, verified and read; and two generators.
 
 Files are found in ``SYMLOSS_DATA``, in the cache or on the network; only verified ones are used, so their form is
 not checked again. None of the formats can carry code.
@@ -26,7 +26,20 @@ from numpy.typing import NDArray
 from symloss.corruption import RandomState
 from symloss.messages import require
 
-_FACTS = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text("utf-8"))
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "fetch",
+    "info",
+    "list_datasets",
+    "load",
+    "load_cifar10_class",
+    "make_twonorm",
+    "make_waveform",
+    "where",
+]
+
+_FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 CIFAR10_CLASSES: dict[str, str] = _FACTS["cifar10"].pop("class_files")  # each class's checksum
 ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 CIFAR_RECORD = 1 + 3 * 32 * 32  # a label and three planes of 32 x 32 pixels

@@ -1,6 +1,7 @@
-"""The balanced-error and the AUC risk as boosting objectives: a gradient and a curvature for every point.
+"""The balanced-error and the AUC risk as objectives of LightGBM and XGBoost, and metrics for early stopping.
 
-The curvature of a loss is so large that the quadratic which a boosting round minimizes lies above the risk.
+Neither library is imported: objectives and metrics are plain callables. An objective gives a gradient and a curvature
+for every point. The curvature is so large that the quadratic which a boosting round minimizes lies above the risk.
 
 A round is given g, the gradient of the risk with respect to the scores, and a curvature h > 0. Among the steps d that
 trees can make, it takes the one for which sum(g d + h d^2 / 2) is least. If
@@ -41,6 +42,16 @@ from symloss.losses import ExponentialDecay, Loss, LossLike, get_loss
 from symloss.metrics import auc, balanced_accuracy
 from symloss.pairwise import gradients_of_pairs
 
+__all__ = [
+    "LightGBMMetric",
+    "Objective",
+    "XGBoostMetric",
+    "lightgbm_metric",
+    "lightgbm_objective",
+    "xgboost_metric",
+    "xgboost_objective",
+]
+
 Array = NDArray[np.float32]
 
 
@@ -63,7 +74,7 @@ class Objective:
     Gradient and curvature are those of the risk times the sum of the weights, or times half of this sum for the AUC
     risk. So with as many positives as negatives, the balanced-error risk of the logistic loss has the gradient of the
     built-in binary objective. Weight k counts as k repetitions. The curvature is a bound, explained in
-    ``symloss.boosting.objectives``; the second derivative, which Newton's method uses, would be too small.
+    ``symloss.boosting``; the second derivative, which Newton's method uses, would be too small.
 
     Examples
     --------
