@@ -442,9 +442,8 @@ def test_what_each_threshold_does_is_counted(data, model):
     for choice in made.values():
         above = found.scores > choice.threshold
         assert choice.rows == above.sum()
-        assert choice.clean.corrupted_tpr.value == pytest.approx(above[found.positive].mean())
-        assert choice.clean.corrupted_fpr.value == pytest.approx(above[~found.positive].mean())
-        assert choice.clean.tpr.low <= choice.clean.tpr.value <= choice.clean.tpr.high
+        assert choice.given == pytest.approx((above[found.positive].mean(), above[~found.positive].mean()))
+        assert choice.found.low <= choice.found.value <= choice.found.high
     assert made["--cost-false-positive 5"].rows <= made["--cost-false-negative 5"].rows
     assert made["--top-k 100"].rows == 100
 
@@ -761,7 +760,7 @@ def test_fit_says_what_it_did(folder):
     for line in (
         "label y: 'yes' is positive (", "), the larger label; 'no' is negative (", "300 rows, 2 columns as 4 features",
         "one-hot encoded: plan (3 categories)", "dropped: unit (constant)", "AUC on noisy folds", "weight",
-        "on the given labels, cross-validated: 0.", "AUC on clean labels, if which", "% interval", "threshold: ",
+        "on the given labels, cross-validated: 0.", "AUC on true labels, if which", "% interval", "threshold: ",
         "As you said, 10% of the labels 'yes' and 20% of the labels 'no' are wrong", "report.html",
     ):  # fmt: skip
         assert line in text
@@ -903,7 +902,7 @@ def test_a_review_tells_how_many_labels_are_wrong():
         left, positive = wrong & ~fixed, found.table["y"] == "yes"
         then = evaluate(found.model)  # clean scores are told from labels before it: the model chose what it corrected
         assert (then.labeled == (frame["y"] == "yes")).all()
-        auc, (pi, pi_prime) = sl.metrics.auc(then.scores, then.labeled), then.labeled_rates
+        auc, (pi, pi_prime) = sl.metrics.auc(then.scores, then.labeled), then.labeled_rates[0]
         were = (fixed[then.labeled].sum() + (1 - noise.pi) * positive.sum()) / then.labeled.sum()
         assert 1 - pi == pytest.approx(were) or pi - pi_prime < 0.03  # labels that say nothing are not believed in
         assert then.clean_auc.value == pytest.approx(min(1, 0.5 + (float(auc) - 0.5) / (pi - pi_prime)))
@@ -918,6 +917,29 @@ def test_a_review_tells_how_many_labels_are_wrong():
     few = sl.tabular.review(frame, looked[:3], model).model
     assert few.review.wrong_before is None
     assert "by comparison with other tables" in noise_in_words(evaluate(few), model.labels)[1]
+
+
+@pytest.mark.parametrize("near_the_border", [False, True])
+def test_what_is_said_of_true_labels_after_a_review_holds(near_the_border):
+    covered = []
+    for seed in range(6):
+        frame, wrong = table(400, rates=(0.38, 0.08), distance=2.0, seed=seed)
+        true = (frame["y"] == "yes") ^ wrong
+        if near_the_border:
+            wrong = np.random.default_rng(seed).random(400) < 0.4 * np.exp(-np.abs(frame["x"] - 1))
+            frame["y"] = np.where(true ^ wrong, "yes", "no")
+        model = fit(frame, drop="who")
+        labels = label_table(model, frame)[:100]
+        labels["checked_label"] = np.where(true, "yes", "no")[labels["row"] - 1]
+        now = sl.tabular.review(frame, labels, model).model
+        found = evaluate(now)
+        covered.append(found.clean_auc.low <= sl.metrics.auc(found.scores, true) <= found.clean_auc.high)
+        for choice in choices(found, now):
+            above = found.scores > choice.threshold
+            shares = above[true].mean(), above[~true].mean(), true[above].mean()
+            for share, told in zip(shares, (choice.found, choice.false, choice.precision), strict=True):
+                covered.append(told.low <= share <= told.high)
+    assert np.mean(covered) > 0.8  # .86 and .36 if the estimated shares are taken as exact
 
 
 @pytest.mark.usefixtures("quick")

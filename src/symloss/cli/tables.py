@@ -148,7 +148,7 @@ def review(
 ) -> None:
     """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
 
-    First fit: `symloss fit data.csv --label churn --out model`. Second, write the true labels into the column
+    First `symloss fit data.csv --label churn --out model`, or audit. Second, write the true labels into the column
     checked_label of model/labels.csv, from the top down: 50 to 100 are enough to begin with. Third, review them, as
     below. The new folder has what symloss fit writes, and corrected.csv, the table with corrected labels.
 
@@ -157,7 +157,7 @@ def review(
     from symloss.tabular import load
     from symloss.tabular import review as review_table
     from symloss.tabular.documents import About, Documents, check_data_apart, check_folder
-    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words
+    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words, score_in_words
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
     from symloss.tabular.predicting import whole_table
     from symloss.tabular.reading import ReadOptions
@@ -176,7 +176,8 @@ def review(
     with whole_table(out / CORRECTED) as write:
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
-    for sentence in [*said, *noise_in_words(evaluate(found.model), found.model.labels)]:
+    told = evaluate(found.model)
+    for sentence in [*said, score_in_words(told, found.model.score_name), *noise_in_words(told, found.model.labels)]:
         print(sentence)
     print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
 

@@ -33,6 +33,7 @@ from symloss.tabular.evaluation import (
     percent,
     review_in_words,
     rows_of,
+    score_in_words,
     suspicious,
     when_to_stop,
 )
@@ -100,9 +101,8 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     lines = lack_of_time(made)
     lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {model.corrupted_score:.3f}")
-    if model.clean_score is not None:
-        where = "if which labels are wrong has nothing to do with the columns"
-        lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
+    if found.has_signal:
+        lines.append(score_in_words(found, made["score"]))
     lines.append(f"threshold: {model.estimator.threshold_:.4g}, already subtracted from scores: above 0 is positive")
     lines += [*noise_in_words(found, model.labels)[:2], when_to_stop(model)]
     for line in lines:
@@ -139,7 +139,7 @@ def fit_page(
         for line in table.to_dict(orient="records")
     ]
     curves = {}
-    for name, rates in (("given", (1.0, 0.0)), ("clean", found.labeled_rates)):
+    for name, rates in (("given", (1.0, 0.0)), ("clean", found.labeled_rates[0])):
         fpr, tpr, _ = clean_roc(found.scores, found.labeled, *rates, weight=found.weight)
         curves[name] = _line(fpr, tpr)
     values = {
@@ -151,6 +151,7 @@ def fit_page(
         "suspicious": int(suspicious(model).sum()),
         "when_to_stop": when_to_stop(model),
         "words": noise_in_words(found, (negative, positive)),
+        "true_score": score_in_words(found, "AUC"),
         "reviewed": review_in_words(model.review, model.score_name) if model.review else [],
         "warnings": [*warned, *found.warnings, *lack_of_time(made)],
         "notes": [note for note in model.notes if not note.startswith(WARNING)],

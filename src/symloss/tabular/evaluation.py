@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ OWN = ("row", "given_label", "suggested_label", "wrong_probability", "why", "che
 _BLOCK = 20  # rows that somebody checks before asking whether to go on
 _LISTED, _RANDOM = 400, 4  # of so many rows at the head of the list every fourth is random
 _WIDE = 0.3  # an interval of a share of wrong labels
+_LEAST = 0.02  # of pi - pi': at 0 labels would say nothing
 _FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
 
@@ -50,12 +52,12 @@ class Evaluation:
     rates_given: bool  # to the fit
     auc: Estimate  # on the labels given, as is the next
     balanced_accuracy: Estimate
-    clean_auc: Estimate  # on clean labels, if errors are alike all over a class, as is the next
+    clean_auc: Estimate  # on clean labels, as is the next; between those of all rates that are possible
     clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]  # what is odd about these estimates
     # Before any review: what it corrects was chosen by the scores, so formulas for clean labels do not hold after it.
     labeled: NDArray[np.bool_]
-    labeled_rates: Contamination
+    labeled_rates: Sequence[Contamination]  # the estimate, and what else is possible: none if they were given
     review: Review | None = None
 
     @property
@@ -154,29 +156,37 @@ def evaluate(model: TableModel) -> Evaluation:
     labeled = every[used]
     samples = two_samples(scores, labeled, weight, repetitions=True)
     given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
+    possible = [then, *([] if model.rates_given else _ends(noise_then, given[0].low))]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if model.rates_given:
-            clean = clean_auc_of(*samples, *then), clean_balanced_accuracy_of(*samples, *then)
-        else:
-            clean = _clean(given[0], noise_then, then), _clean(given[1], noise_then, then)
-    odd = tuple(dict.fromkeys(str(each.message) for each in caught))
+        clean = (
+            hull([clean_auc_of(*samples, *each) for each in possible]),
+            hull([clean_balanced_accuracy_of(*samples, *each) for each in possible]),
+        )
+    odd = tuple(dict.fromkeys(str(each.message) for each in caught)) if model.rates_given else ()
     noise = model.noise, rates, model.rates_given
-    kept = rows.unlabeled, *noise, *given, *clean, odd, labeled, then, model.review
-    return Evaluation(scores, positive, weight, *kept)
+    return Evaluation(
+        scores, positive, weight, rows.unlabeled, *noise, *given, *clean, odd, labeled, possible, model.review
+    )
 
 
-def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:
-    """Return the score on clean labels; its interval allows for those of the score and of both rates."""
+def _ends(noise: Noise, auc: float) -> list[Contamination]:
+    """Return the ends of the intervals of the noise, but not more noise than an AUC on noisy labels allows, and none.
 
-    def clean(value: float, difference: float) -> float:
-        return min(1.0, max(0.0, 0.5 + (value - 0.5) / difference))
+    Labels that are wrong where the classes meet lower scores less than any noise of the same size all over a class, and
+    may even raise them: then the scores on true labels are nearer to those on the labels given.
+    """
+    most, found = 1 - max(2 * auc - 1, _LEAST), [Contamination(1.0, 0.0)]  # corollary 2
+    for pi, pi_prime in product((noise.pi_low, noise.pi_high), (noise.pi_prime_low, noise.pi_prime_high)):
+        shrink = min(1.0, most / max(1 - pi + pi_prime, 1e-9))
+        found.append(Contamination(1 - shrink * (1 - pi), shrink * pi_prime))
+    return found
 
-    difference = rates.pi - rates.pi_prime
-    least = min(max(2 * score.low - 1, noise.pi_low - noise.pi_prime_high, 1e-6), difference)  # corollary 2
-    most = max(noise.pi_high - noise.pi_prime_low, difference)
-    ends = [clean(value, each) for value in (score.low, score.high) for each in (least, most)]
-    return Estimate(clean(score.value, difference), min(ends), max(ends), score.level)
+
+def hull(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the first of some estimates with an interval that holds those of all."""
+    first, lows, highs = estimates[0], [each.low for each in estimates], [each.high for each in estimates]
+    return Estimate(first.value, min(lows), max(highs), first.level)
 
 
 def percent(share: float) -> str:
@@ -343,6 +353,17 @@ def review_in_words(review: Review, score: str) -> list[str]:
         f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review (a "
         f"little too high, as these scores chose what to check), and is {review.score_after:.3f} now.",
     ]
+
+
+def score_in_words(found: Evaluation, name: str) -> str:
+    """Return a sentence on the score on true labels; ``name`` is that of the score."""
+    score = found.clean_auc if name == "AUC" else found.clean_balanced_accuracy
+    if found.rates_given:
+        return f"{name} on true labels, if which labels are wrong has nothing to do with the columns: {score}"
+    return (
+        f"{name} on true labels: {score.low:.2f} to {score.high:.2f}. It is nearer to the lower end if labels are "
+        "wrong where the classes meet, and to the upper end if they are wrong anywhere."
+    )
 
 
 def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:

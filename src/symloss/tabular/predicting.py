@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from symloss.columns import as_text
 from symloss.files import whole_file
 from symloss.messages import argument, require
-from symloss.metrics import CleanRates, Estimate, clean_rates
+from symloss.metrics import Estimate, clean_rates
 from symloss.tabular.checks import WARNING, Differences
-from symloss.tabular.evaluation import Evaluation, percent
+from symloss.tabular.evaluation import Evaluation, hull, percent
 from symloss.tabular.model import Predicted, TableModel
 from symloss.tabular.reading import TO_BE_FOUND, ReadOptions, check_columns, read_pieces
 
@@ -125,15 +125,17 @@ def rates_in_words(model: TableModel) -> str:
 class Choice(NamedTuple):
     """A threshold, what it is for, and what it does to the rows of the fit, by their out-of-fold scores.
 
-    ``clean`` are the shares of rows above it, of the labels given and of true ones; ``precision`` is the share of truly
-    positive rows among those above it, if there are any.
+    ``given`` are the shares of rows above it among those labeled positive and negative, ``found`` and ``false`` those
+    among true ones; ``precision`` is the share of truly positive rows among those above it, if there are any.
     """
 
     purpose: str
     option: str  # of ``symloss predict``, that sets it
     threshold: float
     rows: int
-    clean: CleanRates
+    given: tuple[float, float]
+    found: Estimate
+    false: Estimate
     precision: Estimate | None
 
 
@@ -157,14 +159,23 @@ def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | N
         (f"the {k} rows that are surest to be {name}", f"--top-k {k}", k),
     ):
         asked.append((purpose, option, top_threshold(found.scores, count)))
-    made = []
+    made, share = [], float(found.weight[found.labeled].sum() / found.weight.sum())
     for purpose, option, threshold in asked:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-            clean = clean_rates(found.scores, found.labeled, *found.labeled_rates, threshold, weight=found.weight)
-        some = 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0
-        precision = clean.precision(found.prior) if some else None
-        made.append(Choice(purpose, option, threshold, int((found.scores > threshold).sum()), clean, precision))
+            possible = [
+                clean_rates(found.scores, found.labeled, *rates, threshold, weight=found.weight)
+                for rates in found.labeled_rates
+            ]
+        right = []
+        for clean in possible:
+            prior = share * clean.pi + (1 - share) * clean.pi_prime
+            if 0 < prior < 1 and clean.tpr.value + clean.fpr.value > 0:
+                right.append(clean.precision(prior))
+        given = possible[0].corrupted_tpr.value, possible[0].corrupted_fpr.value
+        above = hull([clean.tpr for clean in possible]), hull([clean.fpr for clean in possible])
+        rows, precision = int((found.scores > threshold).sum()), hull(right) if right else None
+        made.append(Choice(purpose, option, threshold, rows, given, *above, precision))
     return made
 
 
