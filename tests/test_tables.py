@@ -813,7 +813,7 @@ def test_thresholds_on_the_command_line(folder, tmp_path):
 
 
 @pytest.mark.usefixtures("quick")
-def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monkeypatch):
+def test_an_audit_goes_into_a_review(data, tmp_path, monkeypatch):
     frame, wrong = data
     frame.assign(y=frame["y"].replace("yes", "[bold]yes")).to_csv(tmp_path / "data.csv", index=False)
     monkeypatch.chdir(tmp_path)
@@ -825,10 +825,17 @@ def test_audit_writes_labels_noise_and_a_page_and_no_model(data, tmp_path, monke
     assert len(rows) == 10
     assert np.mean([wrong[int(row[0]) - 1] for row in rows]) > 0.7
     assert all({row[1], row[2]} == {"[bold]yes", "no"} for row in rows)
-    assert sorted(path.name for path in (tmp_path / "audit").iterdir()) == ["labels.csv", "noise.json", "report.html"]
-    assert len(pd.read_csv(tmp_path / "audit" / "labels.csv")) == 1000
     assert json.loads((tmp_path / "audit" / "noise.json").read_text())["suspicious"] > 100
+    done("page", "audit")
     assert "Which columns matter" not in (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
+    labels = pd.read_csv("audit/labels.csv", dtype=str, keep_default_na=False)
+    assert len(labels) == 1000
+    right = np.where(wrong, np.where(frame["y"] == "yes", "no", "[bold]yes"), frame["y"].replace("yes", "[bold]yes"))
+    looked = labels["row"].astype(int)[:60] - 1
+    labels[:60].assign(checked_label=right[looked]).to_csv("audit/labels.csv", index=False)
+    command = re.search("then symloss (review .*)", result.stdout)[1].split()  # as the audit says it
+    assert f"{wrong[looked].sum()} were wrong, and are corrected" in done(*command).stdout
+    assert (pd.read_csv("reviewed/corrected.csv")["y"].to_numpy()[looked] == right[looked]).all()
 
 
 @pytest.mark.usefixtures("quick")
@@ -1128,8 +1135,13 @@ def test_an_audit_of_several_classes(tmp_path):
     assert "left out, as they have one row each: 'emu'" in result.stdout
     assert json.loads((tmp_path / "a" / "noise.json").read_text()).keys() > {"cat", "dog", "owl"}
     assert "--wrong-positive is for two labels" in error_of(*command, "--wrong-positive", 0.1, "--wrong-negative", 0.1)
-    assert all(name in result.stdout for name in ("cat", "dog", "owl"))
+    shares = dict(re.findall(r"(cat|dog|owl|all) +(?:\d+) +(\S+)%", result.stdout))
     table = pd.read_csv(tmp_path / "a" / "labels.csv", keep_default_na=False)
+    counts = table["given_label"].value_counts()
+    assert abs(float(shares["all"]) - sum(float(shares[name]) * counts[name] for name in counts.index) / 300) < 1
+    assert f"Of the first 20 about {table['wrong_probability'][:20].sum():.0f} are wrong" in result.stdout
+    shown = [line.split()[:2] for line in result.stdout.splitlines() if re.match(r" *\d+ +(cat|dog|owl) ", line)]
+    assert shown == table[["row", "given_label"]][:10].astype(str).to_numpy().tolist()
     assert sorted(table["row"]) == list(range(1, 301))
     worst = table[: wrong.sum()]
     assert wrong[worst["row"] - 1].mean() > 0.8

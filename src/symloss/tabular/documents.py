@@ -124,7 +124,7 @@ def fit_page(
     about: About,
     costs: tuple[float, float] | None = None,
 ) -> str:
-    """Return the page of a fit, or of an audit, which keeps no model: then there are no importances of columns.
+    """Return the page of a fit, or of an audit, which does not find out which columns matter.
 
     ``costs`` are those of a false positive and of a false negative, for a threshold of their own.
     """
@@ -163,7 +163,7 @@ def fit_page(
         "heaps": _heaps(found),
         "importances": importances or [],
         "most": max([_LEAST_SCALE, *(each.fall for each in importances or [])]),
-        "choices": choices(found, model, costs) if importances is not None else [],
+        "choices": choices(found, model, costs),
         "candidates": sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"])),
         "percent": percent,
         "number": _number,
@@ -178,7 +178,7 @@ def fit_page(
     if model.review is None:
         del titles["review"]
     if importances is None:
-        del titles["columns"], titles["thresholds"]
+        del titles["columns"]
     sections = [
         Section(part, title, _TEMPLATES.render("fit.html.j2", part=part, **values)) for part, title in titles.items()
     ]
@@ -274,7 +274,7 @@ class Documents(NamedTuple):
     model: TableModel
     frame: DataFrame
     about: About
-    importances: list[Importance] | None = None  # None for an audit, which keeps no model
+    importances: list[Importance] | None = None  # None for an audit
 
     @classmethod
     def of(cls, model: TableModel, frame: DataFrame, about: About, audit: bool = False) -> Documents:
@@ -296,7 +296,7 @@ class Documents(NamedTuple):
         model = load(folder)
         for name in (LABELS, NOISE):
             if not (folder / name).is_file():
-                raise ValueError(f"{folder} has no {name}, which symloss fit writes and the page is made of")
+                raise ValueError(f"{folder} has no {name}, which symloss fit and audit write and the page is made of")
         made = json.loads((folder / NOISE).read_text(encoding="utf-8"))["page"]
         table = pd.read_csv(folder / LABELS, dtype=str, keep_default_na=False, encoding="utf-8")
         if missing := [name for name in OWN if name not in table]:
@@ -310,7 +310,7 @@ class Documents(NamedTuple):
         checked = (table["why"] == "checked").to_numpy()
         rows = Rows(table.index.to_numpy() - 1, positive, weight, made["unlabeled"], checked)
         frame = frame.set_axis(rows.numbers).reindex(range(rows.numbers[-1] + 1))
-        importances = [Importance(*each) for each in made["importances"]]
+        importances = None if made["importances"] is None else [Importance(*each) for each in made["importances"]]
         about = About(made["source"], made["command"], made["ids"])
         return cls(replace(model, rows=rows), frame, about, importances)
 

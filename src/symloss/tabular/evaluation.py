@@ -322,8 +322,12 @@ def when_to_stop(model: TableModel) -> str:
     """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them."""
     rows, listed = rows_of(model), np.array(_listed(model)[0])
     kept = listed[~(rows.checked | (rows.unlabeled & rows.positive))[listed]]
-    ordered, parts = wrong_probability(model)[kept], list[str]()
-    ordered = ordered[~np.isnan(ordered)]
+    return wrong_in_blocks(wrong_probability(model)[kept], "positive" if rows.unlabeled else "wrong")
+
+
+def wrong_in_blocks(ordered: Array, what: str = "wrong") -> str:
+    """Return the same from how probably the labels of a list are wrong, in its order."""
+    ordered, parts = ordered[~np.isnan(ordered)], list[str]()
     for start in range(0, len(ordered), _BLOCK):
         block = ordered[start : start + _BLOCK]
         parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
@@ -332,7 +336,6 @@ def when_to_stop(model: TableModel) -> str:
     if not parts:
         return "All labels are checked."
     first, *others = parts
-    what = "positive" if rows.unlabeled else "wrong"
     said = ", ".join([f"{first.capitalize()} are {what}", *others])
     return f"{said}. Stop where this is too few for you."
 
