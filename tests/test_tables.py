@@ -603,8 +603,7 @@ def test_the_page_begins_with_the_verdict(page, data):
         "Which columns matter", "What was done with them", "what for, and the option of", "Which models were tried",
     )]  # fmt: skip
     assert order == sorted(order)
-    assert "if which labels are wrong has nothing to do with the columns" in text
-    assert "AUC 0.9" in text or "AUC 1.0" in text
+    assert re.search(r"AUC 0\.\d\d to 1\.00 AUC on true labels: 0\.\d\d to 1\.00\.", text)
     assert next(given["class"] for tag, given in found.tags if tag == "table") == "rows"
 
 
@@ -679,7 +678,7 @@ def test_the_page_in_a_browser(visit, page, tmp_path):
             seen = visit(tmp_path / name, viewport={"width": width, "height": 900}, color_scheme=scheme)
             assert seen.evaluate("document.documentElement.scrollWidth") == width
             assert seen.locator(".button").is_visible()
-            assert seen.locator("svg polyline.curve").count() == 2
+            assert seen.locator("svg polyline.curve, svg polygon.between").count() == 2
             background = seen.locator("body").evaluate("element => getComputedStyle(element).backgroundColor")
             assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 27)"}[scheme]
 
@@ -835,7 +834,7 @@ def test_an_audit_goes_into_a_review(data, tmp_path, monkeypatch):
     labels[:60].assign(checked_label=right[looked]).to_csv("audit/labels.csv", index=False)
     command = re.search("then symloss (review .*)", result.stdout)[1].split()  # as the audit says it
     assert f"{wrong[looked].sum()} were wrong, and are corrected" in done(*command).stdout
-    assert (pd.read_csv("reviewed/corrected.csv")["y"].to_numpy()[looked] == right[looked]).all()
+    assert (pd.read_csv("audit-reviewed/corrected.csv")["y"].to_numpy()[looked] == right[looked]).all()
 
 
 @pytest.mark.usefixtures("quick")
@@ -906,18 +905,13 @@ def test_a_review_tells_how_many_labels_are_wrong():
         said, noise, fixed = found.model.review, found.model.noise, found.table["y"] != frame["y"]
         assert (said.checked, len(said.changed)) == (80, fixed.sum())
         assert 8 <= said.random <= 20
-        left, positive = wrong & ~fixed, found.table["y"] == "yes"
-        then = evaluate(found.model)  # clean scores are told from labels before it: the model chose what it corrected
-        assert (then.labeled == (frame["y"] == "yes")).all()
-        auc, (pi, pi_prime) = sl.metrics.auc(then.scores, then.labeled), then.labeled_rates[0]
-        were = (fixed[then.labeled].sum() + (1 - noise.pi) * positive.sum()) / then.labeled.sum()
-        assert 1 - pi == pytest.approx(were) or pi - pi_prime < 0.03  # labels that say nothing are not believed in
-        assert then.clean_auc.value == pytest.approx(min(1, 0.5 + (float(auc) - 0.5) / (pi - pi_prime)))
+        left, positive, then = wrong & ~fixed, found.table["y"] == "yes", evaluate(found.model)
         assert fixed.sum() == wrong[looked["row"][:80] - 1].sum()
         covered.append([
             said.wrong_before[1] <= wrong.mean() <= said.wrong_before[2],
             noise.pi_low <= 1 - left[positive].mean() <= noise.pi_high,
             noise.pi_prime_low <= left[~positive].mean() <= noise.pi_prime_high,
+            then.clean_auc.low <= sl.metrics.auc(then.scores, (frame["y"] == "yes") ^ wrong) <= then.clean_auc.high,
         ])  # fmt: skip
     assert (np.sum(covered, 0) >= 9).all()
     assert "by the labels that you checked" in noise_in_words(evaluate(found.model), model.labels)[1]
@@ -946,7 +940,7 @@ def test_what_is_said_of_true_labels_after_a_review_holds(near_the_border):
             shares = above[true].mean(), above[~true].mean(), true[above].mean()
             for share, told in zip(shares, (choice.found, choice.false, choice.precision), strict=True):
                 covered.append(told.low <= share <= told.high)
-    assert np.mean(covered) > 0.8  # .86 and .36 if the estimated shares are taken as exact
+    assert np.mean(covered) > 0.9  # .86 and .36 if the estimated shares are taken as exact
 
 
 @pytest.mark.usefixtures("quick")

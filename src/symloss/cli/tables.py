@@ -150,8 +150,8 @@ def review(
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
-    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder
-    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words, score_in_words
+    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder, lack_of_time, summary
+    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words, score_in_words, when_to_stop
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
     from symloss.tabular.predicting import whole_table
     from symloss.tabular.reading import ReadOptions
@@ -170,10 +170,11 @@ def review(
     with whole_table(out / CORRECTED) as write:
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
-    told = evaluate(found.model)
-    for sentence in [*said, score_in_words(told, found.model.score_name), *noise_in_words(told, found.model.labels)]:
+    told, name = evaluate(found.model), found.model.score_name
+    said += [score_in_words(told, name), *noise_in_words(told, found.model.labels), when_to_stop(found.model)]
+    for sentence in [*said, *lack_of_time(summary(found.model))]:
         print(sentence)
-    print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+    _print_written(out / CORRECTED, found.model, out)
 
 
 @of.with_options(of.WrongShares, of.Costs)
@@ -326,7 +327,7 @@ def _print_written(data: Path, model: TableModel, out: Path) -> None:
     if (out / PAGE).exists():
         print(f"to look at: {out / PAGE}")
     if model.rows is not None and not model.rows.unlabeled:
-        command = ["symloss", "review", data, out / LABELS, "--model", out, "--out", "reviewed"]
+        command = ["symloss", "review", data, out / LABELS, "--model", out, "--out", f"{out}-reviewed"]
         print(f"to check: fill in checked_label in {out / LABELS}, then {shlex.join(map(str, command))}")
 
 

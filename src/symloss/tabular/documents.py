@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from symloss import __version__
 from symloss.columns import as_text
 from symloss.files import real, whole_file
-from symloss.metrics import Estimate, clean_roc
+from symloss.metrics import Estimate
+from symloss.metrics.curves import curve_of, given_rates
 from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
 from symloss.tabular.evaluation import (
@@ -138,9 +139,9 @@ def fit_page(
         (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
         for line in table.to_dict(orient="records")
     ]
-    curves = {}
-    for name, rates in (("given", (1.0, 0.0)), ("clean", found.labeled_rates[0])):
-        fpr, tpr, _ = clean_roc(found.scores, found.labeled, *rates, weight=found.weight)
+    curves, nearest = {}, sorted(found.possible, key=lambda rates: rates.pi_prime - rates.pi)
+    for name, rates in (("given", (1.0, 0.0)), ("low", nearest[0]), ("high", nearest[-1])):  # noise moves them apart
+        fpr, tpr, _ = curve_of(*given_rates(*found.samples), *rates)
         curves[name] = _line(fpr, tpr)
     values = {
         "found": found,
@@ -373,7 +374,7 @@ def noise_summary(model: TableModel) -> dict[str, Any]:
         "positive": as_text(model.labels[1]),
         "words": noise_in_words(found, model.labels),
         "noise": asdict(found.noise),
-        "wrong_share": asdict(found.wrong_share) | ({} if found.rates else {"value": None}),
+        "wrong_share": asdict(found.wrong_share),
         "suspicious": int(suspicious(model).sum()),
         "when_to_stop": when_to_stop(model),
     }

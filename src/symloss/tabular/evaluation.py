@@ -21,7 +21,7 @@ from symloss.estimators.selection import falls
 from symloss.machines import one_thread
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
-from symloss.metrics.scores import two_samples
+from symloss.metrics.scores import Sample, two_samples
 from symloss.models.family import TrainingData
 from symloss.tabular.model import Review, Rows, TableModel
 
@@ -55,9 +55,8 @@ class Evaluation:
     clean_auc: Estimate  # on clean labels, as is the next; between those of all rates that are possible
     clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]  # what is odd about these estimates
-    # Before any review: what it corrects was chosen by the scores, so formulas for clean labels do not hold after it.
-    labeled: NDArray[np.bool_]
-    labeled_rates: Sequence[Contamination]  # the estimate, and what else is possible: none if they were given
+    samples: tuple[Sample, Sample]
+    possible: Sequence[Contamination]  # the rates, and what else they may be: nothing if they were given
     review: Review | None = None
 
     @property
@@ -152,11 +151,12 @@ def evaluate(model: TableModel) -> Evaluation:
     rows, estimator, rates = rows_of(model), model.estimator, model.rates
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
     scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
-    every, noise_then, then = before_review(model)
-    labeled = every[used]
-    samples = two_samples(scores, labeled, weight, repetitions=True)
+    samples = two_samples(scores, positive, weight, repetitions=True)
     given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
-    possible = [then, *([] if model.rates_given else _ends(noise_then, given[0].low))]
+    possible = [rates]
+    if not model.rates_given:
+        share = float(np.average(positive, weights=weight)) if model.review else None
+        possible += _ends(model.noise, given[0].low, share)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clean = (
@@ -164,22 +164,29 @@ def evaluate(model: TableModel) -> Evaluation:
             hull([clean_balanced_accuracy_of(*samples, *each) for each in possible]),
         )
     odd = tuple(dict.fromkeys(str(each.message) for each in caught)) if model.rates_given else ()
-    noise = model.noise, rates, model.rates_given
-    return Evaluation(
-        scores, positive, weight, rows.unlabeled, *noise, *given, *clean, odd, labeled, possible, model.review
-    )
+    told = rows.unlabeled, model.noise, rates, model.rates_given
+    return Evaluation(scores, positive, weight, *told, *given, *clean, odd, samples, possible, model.review)
 
 
-def _ends(noise: Noise, auc: float) -> list[Contamination]:
-    """Return the ends of the intervals of the noise, but not more noise than an AUC on noisy labels allows, and none.
+def _ends(noise: Noise, auc: float, share: float | None) -> list[Contamination]:
+    """Return what the rates may be: none wrong, and the ends of their intervals, as far as the AUC on labels allows.
 
-    Labels that are wrong where the classes meet lower scores less than any noise of the same size all over a class, and
-    may even raise them: then the scores on true labels are nearer to those on the labels given.
+    Labels that are wrong where the classes meet lower scores on the labels given less than others do: then the scores
+    on true labels are near to these. The wrong labels that a review leaves are of rows that look right, as those of a
+    rule that the model has learned. At worst, the scores of rows with a label are the same whether it is right or not.
+    So scores on true labels are *mixed* from those on labels, and the rates are those that undo it; ``share`` is that
+    of the positive labels after a review.
     """
     most, found = 1 - max(2 * auc - 1, _LEAST), [Contamination(1.0, 0.0)]  # corollary 2
     for pi, pi_prime in product((noise.pi_low, noise.pi_high), (noise.pi_prime_low, noise.pi_prime_high)):
-        shrink = min(1.0, most / max(1 - pi + pi_prime, 1e-9))
-        found.append(Contamination(1 - shrink * (1 - pi), shrink * pi_prime))
+        wrong = np.array([1 - pi, pi_prime]) / max(1 - pi + pi_prime, 1e-9)
+        of_positive, of_negative = (wrong * min(most, 1 - pi + pi_prime)).tolist()
+        found.append(Contamination(1 - of_positive, of_negative))
+        if share is not None:
+            of_positive, of_negative = (wrong * min(1 - _LEAST, 1 - pi + pi_prime)).tolist()
+            prior = share * (1 - of_positive) + (1 - share) * of_negative
+            above, below = share * (1 - of_positive) / prior, share * of_positive / (1 - prior)
+            found.append(Contamination((1 - below) / (above - below), -below / (above - below)))
     return found
 
 
@@ -348,7 +355,7 @@ def review_in_words(review: Review, score: str) -> list[str]:
         value, low, high = map(percent, review.wrong_before)
         share = (
             f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of {review.random} random "
-            f"rows beside the most suspicious ones, {review.random_wrong} were."
+            f"rows beside the most suspicious ones, {review.random_wrong} had a wrong label."
         )
     return [
         f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
@@ -365,7 +372,8 @@ def score_in_words(found: Evaluation, name: str) -> str:
         return f"{name} on true labels, if which labels are wrong has nothing to do with the columns: {score}"
     return (
         f"{name} on true labels: {score.low:.2f} to {score.high:.2f}. It is nearer to the lower end if labels are "
-        "wrong where the classes meet, and to the upper end if they are wrong anywhere."
+        "wrong where the classes meet, to the upper end if they are wrong anywhere"
+        f"{'.' if found.review else ', and may be below both if a rule made them from these columns.'}"
     )
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from symloss.columns import as_text
 from symloss.files import whole_file
 from symloss.messages import argument, require
-from symloss.metrics import Estimate, clean_rates
+from symloss.metrics import Estimate
+from symloss.metrics.curves import clean_rates_of
 from symloss.tabular.checks import WARNING, Differences
 from symloss.tabular.evaluation import Evaluation, hull, percent
 from symloss.tabular.model import Predicted, TableModel
@@ -159,17 +160,14 @@ def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | N
         (f"the {k} rows that are surest to be {name}", f"--top-k {k}", k),
     ):
         asked.append((purpose, option, top_threshold(found.scores, count)))
-    made, share = [], float(found.weight[found.labeled].sum() / found.weight.sum())
+    made = []
     for purpose, option, threshold in asked:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-            possible = [
-                clean_rates(found.scores, found.labeled, *rates, threshold, weight=found.weight)
-                for rates in found.labeled_rates
-            ]
+            possible = [clean_rates_of(*found.samples, *rates, threshold) for rates in found.possible]
         right = []
         for clean in possible:
-            prior = share * clean.pi + (1 - share) * clean.pi_prime
+            prior = found.share_labeled_positive * clean.pi + (1 - found.share_labeled_positive) * clean.pi_prime
             if 0 < prior < 1 and clean.tpr.value + clean.fpr.value > 0:
                 right.append(clean.precision(prior))
         given = possible[0].corrupted_tpr.value, possible[0].corrupted_fpr.value
