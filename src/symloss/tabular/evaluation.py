@@ -109,38 +109,32 @@ def with_rates(model: TableModel, pi: float, pi_prime: float) -> TableModel:
     rows, estimator = rows_of(model), copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
     used, clean = ~np.isnan(estimator.label_quality_), model.score_name == "AUC"
     estimate = estimate_clean_auc if clean else estimate_clean_balanced_accuracy
-    labeled, _, rates = before_review(replace(model, estimator=estimator))
+    labeled, rates = before_review(replace(model, estimator=estimator))
     samples = estimator.oof_scores_[used], labeled[used]
     estimator.clean_score_ = estimate(*samples, *rates, weight=rows.weight[used])
     return with_quality(replace(model, estimator=estimator))
 
 
-def before_review(model: TableModel) -> tuple[NDArray[np.bool_], Noise, Contamination]:
-    """Return the labels before any review, their noise and rates: what a review has corrected, and what is left."""
-    positive = rows_of(model).positive
+def before_review(model: TableModel) -> tuple[NDArray[np.bool_], Contamination]:
+    """Return the labels before any review, and their rates: what a review has corrected, and what is left."""
+    positive, rates = rows_of(model).positive, model.rates
     if model.review is None:
-        return positive, model.noise, model.rates
+        return positive, rates
     labeled = positive.copy()
     labeled[list(model.review.changed)] ^= True
-
-    def wrong(of: bool, left: Array) -> Array:
+    wrong = []
+    for of, left in ((True, 1 - rates.pi), (False, rates.pi_prime)):
         known = ((labeled == of) & (labeled != positive)).sum()
-        found: Array = (known + left * (positive == of).sum()) / max(1, (labeled == of).sum())
-        return found
-
-    noise, rates = model.noise, model.rates
-    of_positive = wrong(True, 1 - np.array([rates.pi, noise.pi, noise.pi_low, noise.pi_high]))
-    of_negative = wrong(False, np.array([rates.pi_prime, noise.pi_prime, noise.pi_prime_low, noise.pi_prime_high]))
-    shrink = min(1.0, 0.98 / max(of_positive[0] + of_negative[0], 1e-9))  # some of the labels say something
-    then = Noise(*(1 - of_positive[1:]).tolist(), *of_negative[1:].tolist())
-    return labeled, then, Contamination(float(1 - shrink * of_positive[0]), float(shrink * of_negative[0]))
+        wrong.append(float((known + left * (positive == of).sum()) / max(1, (labeled == of).sum())))
+    shrink = min(1.0, (1 - _LEAST) / max(sum(wrong), 1e-9))
+    return labeled, Contamination(1 - shrink * wrong[0], shrink * wrong[1])
 
 
 def with_quality(model: TableModel) -> TableModel:
     """Return a model whose probabilities of wrong labels are by its rates; labels that were checked are right."""
     rows, estimator = rows_of(model), copy.copy(model.estimator)
     used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
-    labeled, _, rates = before_review(model)
+    labeled, rates = before_review(model)
     quality[used] = label_quality(estimator.oof_scores_[used], labeled[used], *rates, weight=rows.weight[used])
     estimator.label_quality_ = np.where(rows.checked, 1.0, quality.clip(max=1 - 1e-9))  # 1: somebody has checked it
     return replace(model, estimator=estimator)

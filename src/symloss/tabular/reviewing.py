@@ -155,7 +155,7 @@ def _counts(model: TableModel) -> float:
     """
     if not all(has_fit_parameter(each, "sample_weight") for _, each in model.estimator.candidates or ()):
         return 1.0
-    labeled, _, rates = before_review(model)
+    labeled, rates = before_review(model)
     share = np.average(labeled, weights=rows_of(model).weight)
     flips = to_flip_rates(rates, float(share * rates.pi + (1 - share) * rates.pi_prime))
     return max(_LEAST_WEIGHT, 1 - flips.positive - flips.negative)
