@@ -171,7 +171,8 @@ def review(
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
     told, name = evaluate(found.model), found.model.score_name
-    said += [score_in_words(told, name), *noise_in_words(told, found.model.labels), when_to_stop(found.model)]
+    said.append("{} on true labels: {}. {}".format(name, *score_in_words(told, name)))
+    said += [*noise_in_words(told, found.model.labels), when_to_stop(found.model)]
     for sentence in [*said, *lack_of_time(summary(found.model))]:
         print(sentence)
     _print_written(out / CORRECTED, found.model, out)

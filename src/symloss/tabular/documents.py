@@ -103,7 +103,7 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     lines = lack_of_time(made)
     lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {model.corrupted_score:.3f}")
     if found.has_signal:
-        lines.append(score_in_words(found, made["score"]))
+        lines.append("{} on true labels: {}. {}".format(made["score"], *score_in_words(found, made["score"])))
     lines.append(f"threshold: {model.estimator.threshold_:.4g}, already subtracted from scores: above 0 is positive")
     lines += [*noise_in_words(found, model.labels)[:2], when_to_stop(model)]
     for line in lines:

@@ -359,15 +359,15 @@ def review_in_words(review: Review, score: str) -> list[str]:
     ]
 
 
-def score_in_words(found: Evaluation, name: str) -> str:
-    """Return a sentence on the score on true labels; ``name`` is that of the score."""
+def score_in_words(found: Evaluation, name: str) -> tuple[str, str]:
+    """Return the score on true labels, and a sentence on what it assumes; ``name`` is that of the score."""
     score = found.clean_auc if name == "AUC" else found.clean_balanced_accuracy
     if found.rates_given:
-        return f"{name} on true labels, if which labels are wrong has nothing to do with the columns: {score}"
-    return (
-        f"{name} on true labels: {score.low:.2f} to {score.high:.2f}. It is nearer to the lower end if labels are "
-        "wrong where the classes meet, to the upper end if they are wrong anywhere"
-        f"{'.' if found.review else ', and may be below both if a rule made them from these columns.'}"
+        return str(score), "This holds if which labels are wrong has nothing to do with the columns."
+    rule = "" if found.review else ", and may be below both if a rule made them from these columns"
+    return f"{score.low:.2f} to {score.high:.2f}", (
+        "It is nearer to the lower end if labels are wrong where the classes meet, to the upper end if they are wrong "
+        f"anywhere{rule}."
     )
 
 
