@@ -268,25 +268,27 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
        row given_label suggested_label         x
     0    4         yes              no  0.428571
     """
-    import pandas as pd
-
     rows, wrong = rows_of(model), wrong_probability(model)
     given, (order, why) = rows.positive.astype(int), _listed(model)
     texts = np.array([as_text(label) for label in model.labels], dtype=object)
-    own = pd.DataFrame(
-        {
-            "row": rows.numbers + 1,
-            "given_label": np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
-            "suggested_label": np.where(suspicious(model), texts[1 - given], ""),
-            "wrong_probability": wrong.round(4),
-            "why": why,
-            "checked_label": np.where(rows.checked, texts[given], ""),
-        }
+    own = (
+        rows.numbers + 1,
+        np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
+        np.where(suspicious(model), texts[1 - given], ""),
+        wrong.round(4),
+        why,
+        np.where(rows.checked, texts[given], ""),
     )
-    others = [*ids, *(name for name in frame.columns if name not in (*ids, model.label))]
-    table = frame.iloc[rows.numbers][others].reset_index(drop=True)
-    table = pd.concat([own, table.rename(columns={name: f"{name}_" for name in OWN})], axis=1)
-    return table.iloc[order].reset_index(drop=True)
+    return with_columns(own, frame.iloc[rows.numbers], ids, model.label).iloc[order].reset_index(drop=True)
+
+
+def with_columns(own: Sequence[Any], frame: DataFrame, ids: Sequence[str], label: str) -> DataFrame:
+    """Return the columns of a list of labels, with those of the table beside them."""
+    table = frame[[*ids, *(name for name in frame.columns if name not in (*ids, label))]]
+    table = table.rename(columns={name: f"{name}_" for name in OWN})
+    for place, values in enumerate(own):
+        table.insert(place, OWN[place], values)
+    return table
 
 
 def _listed(model: TableModel) -> tuple[list[int], NDArray[np.object_]]:

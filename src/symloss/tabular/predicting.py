@@ -143,17 +143,17 @@ class Choice(NamedTuple):
 def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | None = None) -> list[Choice]:
     """Return thresholds for several purposes, and for the costs of the two errors if these are given."""
     name, n = repr(as_text(model.labels[1])), len(found.scores)
-    asked = [("both labels count the same, whatever their numbers (the default)", "", 0.0)]
-    if costs is not None:
-        option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
-        asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
+    labeled, k = float(found.positive.mean()), min(100, max(1, n // 10))  # not by weight: --share counts rows
+    asked: list[tuple[str, str, float]] = [
+        ("both labels count the same, whatever their numbers (the default)", "", 0.0)
+    ]
     for purpose, option, each in (
+        ("the costs that you gave", "--cost-false-positive {:g} --cost-false-negative {:g}", costs),
         ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
         (f"a missed {name} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
         (f"a false alarm costs five times a missed {name}", "--cost-false-positive 5", (5.0, 1.0)),
     ):
-        asked.append((purpose, option, cost_threshold(model, *each)))
-    labeled, k = float(found.positive.mean()), min(100, max(1, n // 10))  # not by weight: --share counts rows
+        asked += [(purpose, option.format(*each), cost_threshold(model, *each))] if each else []
     for purpose, option, count in (
         (f"as many {name} as there are labels {name}", f"--share {labeled:.3g}", round(labeled * n)),
         (f"as many {name} as there seem to be in truth", f"--share {found.prior:.3g}", round(found.prior * n)),
