@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +50,7 @@ _TEMPLATES = Templates("symloss.tabular")
 SHOWN = 20  # labels to check
 _COLUMNS = 10  # of a row that are shown: the most important ones
 _POINTS = 160  # of a curve: finer than a screen can show
-_BINS = 32
+_BINS = 24
 _LEAST_SCALE = 0.05  # of the bars of columns: a fall of less than this does not fill the width
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -221,26 +221,21 @@ def _bars(found: Evaluation, negative: str, positive: str) -> list[tuple[str, Es
 
 
 def _heaps(found: Evaluation) -> dict[str, Any]:
-    """Return how the scores of both labels are distributed, as outlines, with the place of the threshold and ticks."""
+    """Return how the scores of both labels are distributed, as outlines, with the place of the threshold."""
     low, high = np.quantile(found.scores, [0.005, 0.995])
     low, high = min(float(low), 0.0), max(float(high), 0.0)
     low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
-    edges = np.linspace(low, high, min(_BINS, max(8, len(found.scores) // 20)) + 1)
-    heights = {}
+    edges, heights = np.linspace(low, high, _BINS + 1), {}
     for name, rows in (("negative", ~found.positive), ("positive", found.positive)):
         counts, _ = np.histogram(np.clip(found.scores[rows], low, high), edges, weights=found.weight[rows])
-        heights[name] = counts / found.weight[rows].sum()
+        heights[name] = np.repeat(counts / found.weight[rows].sum(), 2)
     most = 1.05 * max(float(values.max()) for values in heights.values())
     places = np.concatenate([[0.0], np.repeat((edges - low) / (high - low), 2)[1:-1], [1.0]])
-    outlines = {
-        name: _line(places, np.concatenate([[0.0], np.repeat(values, 2) / most, [0.0]]))
-        for name, values in heights.items()
-    }
+    zero = -low / (high - low)
     return {
-        "outlines": outlines,
-        "threshold": -low / (high - low),
-        "across": [((value - low) / (high - low), text) for value, text in _ticks(low, high)],
-        "up": [(value / most, text) for value, text in _ticks(0.0, most)],
+        "outlines": {name: _line(places, np.r_[0.0, values / most, 0.0]) for name, values in heights.items()},
+        "threshold": zero,
+        "across": [(0.0, f"{low:.1f}".replace("-", "−")), (zero, "0"), (1.0, f"{high:.1f}")],
     }
 
 
@@ -251,14 +246,6 @@ def _line(x: Array, y: Array) -> str:
         kept = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], _POINTS)).clip(0, len(x) - 1))
         x, y = x[kept], y[kept]
     return " ".join(f"{48 + 302 * a:.1f},{262 - 250 * b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-
-
-def _ticks(low: float, high: float) -> Iterable[tuple[float, str]]:
-    """Return about five round numbers between two others, with their texts."""
-    unit = 10.0 ** np.floor(np.log10((high - low) / 5))
-    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= (high - low) / 5 * 0.999)
-    numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step + 0.0
-    return [(value, f"{value:.6g}".replace("-", "−")) for value in numbers.round(12).tolist()]
 
 
 def _number(value: float) -> str:

@@ -102,8 +102,6 @@ def review(
     check_columns([label, *model.columns, *filter(None, (model.weight, model.group))], frame, "which the model needs")
     given = match_labels(frame[label], model.labels)
     wrong = wrong_probability(model)
-    if len(wrong) != len(given.rows):
-        raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
     used = frame.iloc[given.rows]
     weights, features = weights_of(used, model.weight), features_of(used, model.encoding)
     if sha256_of(features.to_numpy()[weights > 0]) != model.profile.sha256:
