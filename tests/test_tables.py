@@ -921,6 +921,25 @@ def test_a_review_tells_how_many_labels_are_wrong():
     assert "by comparison with other tables" in noise_in_words(evaluate(few), model.labels)[1]
 
 
+@pytest.mark.parametrize("candidates", [LINEAR, [("neighbors", KNeighborsClassifier(20))]])
+def test_in_a_review_labels_that_nobody_has_checked_count_less(candidates, monkeypatch):
+    frame, wrong = table(400, rates=(0.3, 0.1))
+    model = fit(frame, drop="who", candidates=candidates)
+    labels = label_table(model, frame)[:80]
+    labels["checked_label"] = np.where((frame["y"] == "yes") ^ wrong, "yes", "no")[labels["row"] - 1]
+    learn, used = sl.tabular.reviewing.learn, []
+    monkeypatch.setattr(sl.tabular.reviewing, "learn", lambda *args: (used.append(args[3]), learn(*args)))
+    now = sl.tabular.review(frame, labels, model).model
+    counts = used[0][~now.rows.checked]
+    assert (used[0][now.rows.checked] == 1).all()
+    # 1 - .3 - .1, or all the same where an estimator takes no weights
+    assert counts == pytest.approx(0.6 if candidates is LINEAR else 1.0, abs=0.15 * (candidates is LINEAR))
+    assert (
+        now.notes[-1] == f"label y: one that nobody has checked counts {counts[0]:.2f} times as much as one that is"
+    ) == (candidates is LINEAR)
+    assert now.estimator.share_labeled_positive_ == pytest.approx(now.rows.positive.mean())  # for rows to predict
+
+
 @pytest.mark.parametrize("near_the_border", [False, True])
 def test_what_is_said_of_true_labels_after_a_review_holds(near_the_border):
     covered = []
