@@ -18,6 +18,7 @@ import pandas as pd
 import symloss as sl
 from benchmarks.noise_shares import corrupted
 from symloss.tabular.evaluation import evaluate
+from symloss.tabular.predicting import choices
 
 ROWS = 2000
 
@@ -48,10 +49,27 @@ def reviews(x: np.ndarray, true: np.ndarray, given: np.ndarray, seed: int) -> li
             "error": abs(said.wrong_before[0] - wrong),
             "by comparison": abs(evaluate(model).wrong_share.value - wrong),
             "left holds": np.mean([low <= value <= high for value, (low, high) in zip(left, ends, strict=True)]),
+            "true before": said_of_true_labels(model, truth),
+            "true after": said_of_true_labels(now, truth),
             "AUC before": sl.metrics.auc(model.predict(test).scores, true[~half]),
             "AUC after": sl.metrics.auc(now.predict(test).scores, true[~half]),
         })  # fmt: skip
     return found
+
+
+def said_of_true_labels(model: sl.tabular.TableModel, truth: np.ndarray) -> float:
+    """How often what the page says of true labels holds: the AUC, and the numbers of each threshold."""
+    found = evaluate(model)
+    held = [found.clean_auc.low <= sl.metrics.auc(found.scores, truth) <= found.clean_auc.high]
+    for choice in choices(found, model):
+        above = found.scores > choice.threshold
+        for share, told in (
+            (above[truth], choice.found),
+            (above[~truth], choice.false),
+            (truth[above], choice.precision),
+        ):
+            held += [told.low <= share.mean() <= told.high] if told and len(share) else []
+    return float(np.mean(held))
 
 
 def main() -> None:

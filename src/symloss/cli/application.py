@@ -206,7 +206,7 @@ Data = Annotated[
     Path,
     typer.Argument(help="A CSV, Parquet or Excel file, possibly compressed; - is the standard input.", metavar="DATA"),
 ]
-Model = Annotated[Path, typer.Argument(help="A folder written by symloss fit.", metavar="MODEL")]
+Model = Annotated[Path, typer.Argument(help="A folder written by symloss fit, audit or review.", metavar="MODEL")]
 Label = Annotated[str, option("The column of labels, which has two values.", "COLUMN")]
 Losses = Annotated[str | None, option("Losses, or package.module:MyLoss.", "NAME,...", "all of them")]
 

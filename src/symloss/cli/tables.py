@@ -17,7 +17,12 @@ from symloss.cli import application as of
 from symloss.messages import require
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pandas import DataFrame
+
     from symloss.tabular.documents import Documents
+    from symloss.tabular.model import TableModel
     from symloss.tabular.reading import Read
 
 _SHOWN = 10  # labels that an audit prints
@@ -45,12 +50,9 @@ def fit(
     from symloss.tabular.documents import print_summary
     from symloss.tabular.evaluation import evaluate
 
-    model, written = _made(data, label, out, options, risk=risk).model, sorted(out.iterdir())
+    model = _made(data, label, out, options, risk=risk).model
     print_summary(model, evaluate(model), of.new_console())
-    print(f"wrote {out}: {', '.join(path.name for path in written)}")
-    if out / "report.html" in written:
-        print(f"to look at: {out / 'report.html'}")
-        print(f"to check: fill in checked_label in {out / 'labels.csv'}, then see symloss review --help")
+    _print_written(data, model, out)
     print(f"to predict: symloss predict {shlex.quote(str(out))} DATA")
 
 
@@ -109,46 +111,38 @@ def audit(
 ) -> None:
     """Say how many labels of a table seem wrong, and which: the most suspicious first, in labels.csv.
 
-    Models are fitted to score every row by some that have not seen its label, but none is kept. With --each-class, the
-    column may have several labels, and no page is written.
+    The folder is that of symloss fit, but for what its page says of columns: it goes into symloss review. With
+    --each-class, the column may have several labels, and only labels.csv and noise.json are written.
 
     Example: `symloss audit data.csv --label churn --id customer`
     """
-    from symloss.columns import as_text
     from symloss.tabular.documents import noise_summary
-    from symloss.tabular.evaluation import label_table, percent
+    from symloss.tabular.evaluation import label_table
 
     if each_class:
         _audit_classes(data, label, out, options)
         return
     made = _made(data, label, out, options, audit=True)
-    found, ids, written = noise_summary(made.model), made.about.ids, sorted(out.iterdir())
+    found, unlabeled = noise_summary(made.model), made.model.rows is not None and made.model.rows.unlabeled
     for sentence in found["words"]:
         print(sentence)
-    unlabeled = made.model.rows is not None and made.model.rows.unlabeled
     likely = f"rows look more likely {found['positive']!r} than not" if unlabeled else "labels look wrong"
     print(f"{found['suspicious'] or 'No'} {likely}. {found['when_to_stop']}")
-    own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
-    table = of.plain_table(*own.values(), *ids)
-    listed = label_table(made.model, made.frame, ids)
-    for line in listed[listed["why"] == "ranked"].head(_SHOWN).to_dict(orient="records"):
-        line["wrong_probability"] = percent(line["wrong_probability"])
-        table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
-    of.new_console().print(table, markup=False)
-    print(f"wrote {out}: {', '.join(path.name for path in written)}")
+    _print_first(label_table(made.model, made.frame, made.about.ids), made.about.ids)
+    _print_written(data, made.model, out)
 
 
 @of.with_options(of.Writing, of.Reading)
 def review(
     data: of.Data,
     checked: Annotated[Path, typer.Argument(help="labels.csv of that model, or some of its rows.", metavar="CHECKED")],
-    model: Annotated[Path, of.option("The folder that symloss fit wrote.", "MODEL")],
+    model: Annotated[Path, of.option("The folder that symloss fit or audit wrote.", "MODEL")],
     out: Annotated[Path, of.option("The folder to write the new model into.", "FOLDER")],
     **options: Any,
 ) -> None:
     """Take labels that somebody has checked: correct them, say how many others are wrong, and fit the model anew.
 
-    First fit: `symloss fit data.csv --label churn --out model`. Second, write the true labels into the column
+    First `symloss fit data.csv --label churn --out model`, or audit. Second, write the true labels into the column
     checked_label of model/labels.csv, from the top down: 50 to 100 are enough to begin with. Third, review them, as
     below. The new folder has what symloss fit writes, and corrected.csv, the table with corrected labels.
 
@@ -156,8 +150,8 @@ def review(
     """
     from symloss.tabular import load
     from symloss.tabular import review as review_table
-    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder
-    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words
+    from symloss.tabular.documents import About, Documents, check_data_apart, check_folder, lack_of_time, summary
+    from symloss.tabular.evaluation import evaluate, noise_in_words, review_in_words, score_in_words, when_to_stop
     from symloss.tabular.model import CORRECTED, DOCUMENTS, MODEL
     from symloss.tabular.predicting import whole_table
     from symloss.tabular.reading import ReadOptions
@@ -176,9 +170,12 @@ def review(
     with whole_table(out / CORRECTED) as write:
         write(found.table)
     said = review_in_words(found.model.review, found.model.score_name) if found.model.review else []
-    for sentence in [*said, *noise_in_words(evaluate(found.model), found.model.labels)]:
+    told, name = evaluate(found.model), found.model.score_name
+    said.append("{} on true labels: {}. {}".format(name, *score_in_words(told, name)))
+    said += [*noise_in_words(told, found.model.labels), when_to_stop(found.model)]
+    for sentence in [*said, *lack_of_time(summary(found.model))]:
         print(sentence)
-    print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+    _print_written(out / CORRECTED, found.model, out)
 
 
 @of.with_options(of.WrongShares, of.Costs)
@@ -287,7 +284,7 @@ def annotators(
 
 def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -> None:
     from symloss.tabular.documents import write_labels
-    from symloss.tabular.evaluation import percent
+    from symloss.tabular.evaluation import percent, wrong_in_blocks
     from symloss.tabular.fitting import audit_classes
     from symloss.tabular.model import LABELS, NOISE
 
@@ -299,17 +296,46 @@ def _audit_classes(data: Path, label: str, out: Path, options: dict[str, Any]) -
         table, found = audit_classes(read, label, ids, print, progress=progress, **options)
     write_labels(out, table, {name: asdict(noise) for name, (_, noise) in found.items()})
     shares = of.plain_table("label", "rows", "seem wrong", "90% interval")
-    for name, (rows, noise) in found.items():
-        ends = f"{percent(1 - noise.pi_high)} to {percent(1 - noise.pi_low)}"
-        shares.add_row(name, f"{rows:,}", percent(1 - noise.pi), ends)
+    counts = {name: rows for name, (rows, _) in found.items()} | {"all": len(table)}
+    wrong = {name: (1 - each.pi, 1 - each.pi_high, 1 - each.pi_low) for name, (_, each) in found.items()}
+    parts = [[counts[name] / len(table) * share for share in each] for name, each in wrong.items()]
+    for name, (value, low, high) in (wrong | {"all": tuple(map(sum, zip(*parts, strict=True)))}).items():
+        shares.add_row(name, f"{counts[name]:,}", percent(value), f"{percent(low)} to {percent(high)}")
     of.new_console().print(shares, markup=False)
+    print(wrong_in_blocks(table["wrong_probability"].to_numpy()))
+    _print_first(table, ids)
     print(f"wrote {out / LABELS}")
+
+
+def _print_first(listed: DataFrame, ids: Sequence[str]) -> None:
+    """Print the most suspicious rows of a list of labels."""
+    from symloss.columns import as_text
+    from symloss.tabular.evaluation import percent
+
+    own = {"row": "row", "given_label": "given", "suggested_label": "suggested", "wrong_probability": "wrong"}
+    table = of.plain_table(*own.values(), *ids)
+    for line in listed[listed["why"] == "ranked"].head(_SHOWN).to_dict(orient="records"):
+        line["wrong_probability"] = percent(line["wrong_probability"])
+        table.add_row(*(as_text(line[name]) for name in (*own, *ids)))
+    of.new_console().print(table, markup=False)
+
+
+def _print_written(data: Path, model: TableModel, out: Path) -> None:
+    """Print what a folder holds now, and how to go on."""
+    from symloss.tabular.model import LABELS, PAGE
+
+    print(f"wrote {out}: {', '.join(sorted(path.name for path in out.iterdir()))}")
+    if (out / PAGE).exists():
+        print(f"to look at: {out / PAGE}")
+    if model.rows is not None and not model.rows.unlabeled:
+        command = ["symloss", "review", data, out / LABELS, "--model", out, "--out", f"{out}-reviewed"]
+        print(f"to check: fill in checked_label in {out / LABELS}, then {shlex.join(map(str, command))}")
 
 
 def _made(
     data: Path, label: str, out: Path, options: dict[str, Any], risk: str = "auc", audit: bool = False
 ) -> Documents:
-    """Fit a model to the table in a file, and write it and what it is good for into a folder; an audit keeps no model.
+    """Fit a model to the table in a file, and write it and what it is good for into a folder.
 
     What is found in the table is printed at once.
     """
@@ -317,15 +343,13 @@ def _made(
     from symloss.tabular.documents import About, Documents
     from symloss.tabular.model import LABELS, MODEL, NOISE, PAGE
 
-    files, what = ([], "an audit of labels") if audit else ([MODEL], "a model")
-    read, ids = _opened(data, label, out, [*files, LABELS, NOISE, PAGE], what, options)
+    read, ids = _opened(data, label, out, [MODEL, LABELS, NOISE, PAGE], "a model", options)
     tell = partial(print, flush=True)
     for note in read.notes:
         tell(note)
     with of.fit_progress() as progress:
         model = fit(read, label, risk=risk, progress=progress, tell=tell, **options)
-    if not audit:
-        model.save(out)  # first of all: whatever happens to the page, the model is not lost
+    model.save(out)  # first of all: whatever happens to the page, the model is not lost
     made = Documents.of(model, read.frame, About(data.name, of.command_line(), ids), audit)
     for trouble in made.write(out):
         of.warn(trouble)

@@ -162,7 +162,13 @@ def clean_rates(
     check_fraction("level", level)
     if math.isnan(threshold):
         raise ValueError("threshold must be a number, got nan")
-    pos, neg = two_samples(scores, y, weight)
+    return clean_rates_of(*two_samples(scores, y, weight), pi, pi_prime, threshold, level)
+
+
+def clean_rates_of(
+    pos: Sample, neg: Sample, pi: float, pi_prime: float, threshold: float, level: float = 0.95
+) -> CleanRates:
+    """Return what ``clean_rates`` does, for two samples that are checked."""
     above, below = class_accuracies(pos, neg, threshold)
     corrupted_tpr = Estimate(above, *binomial(above, pos.size, level), level)
     corrupted_fpr = Estimate(1 - below, *binomial(1 - below, neg.size, level), level)
@@ -172,7 +178,7 @@ def clean_rates(
         warnings.warn(
             f"rates of {above:.3f} and {1 - below:.3f} on labels at (pi, pi') = ({pi:g}, {pi_prime:g}) cannot be: on "
             f"clean labels they would lie outside [0, 1]; pi must be larger or pi' smaller",
-            stacklevel=2,
+            stacklevel=3,
         )
     tpr, fpr = (bare._estimate(*found) for found in sums)
     return CleanRates(tpr, fpr, corrupted_tpr, corrupted_fpr, pi, pi_prime)

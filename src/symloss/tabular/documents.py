@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from symloss import __version__
 from symloss.columns import as_text
 from symloss.files import real, whole_file
-from symloss.metrics import Estimate, clean_roc
+from symloss.metrics import Estimate
+from symloss.metrics.curves import curve_of, given_rates
 from symloss.pages import Section, Templates, framed
 from symloss.tabular.checks import WARNING
 from symloss.tabular.evaluation import (
@@ -33,6 +34,7 @@ from symloss.tabular.evaluation import (
     percent,
     review_in_words,
     rows_of,
+    score_in_words,
     suspicious,
     when_to_stop,
 )
@@ -48,7 +50,7 @@ _TEMPLATES = Templates("symloss.tabular")
 SHOWN = 20  # labels to check
 _COLUMNS = 10  # of a row that are shown: the most important ones
 _POINTS = 160  # of a curve: finer than a screen can show
-_BINS = 32
+_BINS = 24
 _LEAST_SCALE = 0.05  # of the bars of columns: a fall of less than this does not fill the width
 # Characters that are not seen, or that change the direction of the text after them.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -100,9 +102,8 @@ def print_summary(model: TableModel, found: Evaluation, console: Console) -> Non
     of = f"the average of {chosen} candidates" if chosen > 1 else "the chosen candidate"
     lines = lack_of_time(made)
     lines.append(f"{made['score']} of {of} on the given labels, cross-validated: {model.corrupted_score:.3f}")
-    if model.clean_score is not None:
-        where = "if which labels are wrong has nothing to do with the columns"
-        lines.append(f"{made['score']} on clean labels, {where}: {model.clean_score}")
+    if found.has_signal:
+        lines.append("{} on true labels: {}. {}".format(made["score"], *score_in_words(found, made["score"])))
     lines.append(f"threshold: {model.estimator.threshold_:.4g}, already subtracted from scores: above 0 is positive")
     lines += [*noise_in_words(found, model.labels)[:2], when_to_stop(model)]
     for line in lines:
@@ -124,7 +125,7 @@ def fit_page(
     about: About,
     costs: tuple[float, float] | None = None,
 ) -> str:
-    """Return the page of a fit, or of an audit, which keeps no model: then there are no importances of columns.
+    """Return the page of a fit, or of an audit, which does not find out which columns matter.
 
     ``costs`` are those of a false positive and of a false negative, for a threshold of their own.
     """
@@ -138,9 +139,9 @@ def fit_page(
         (line, [frame[name].iloc[line["row"] - 1] for name in columns[:_COLUMNS]])
         for line in table.to_dict(orient="records")
     ]
-    curves = {}
-    for name, rates in (("given", (1.0, 0.0)), ("clean", found.labeled_rates)):
-        fpr, tpr, _ = clean_roc(found.scores, found.labeled, *rates, weight=found.weight)
+    curves, nearest = {}, sorted(found.possible, key=lambda rates: rates.pi_prime - rates.pi)
+    for name, rates in (("given", (1.0, 0.0)), ("low", nearest[0]), ("high", nearest[-1])):  # noise moves them apart
+        fpr, tpr, _ = curve_of(*given_rates(*found.samples), *rates)
         curves[name] = _line(fpr, tpr)
     values = {
         "found": found,
@@ -151,6 +152,7 @@ def fit_page(
         "suspicious": int(suspicious(model).sum()),
         "when_to_stop": when_to_stop(model),
         "words": noise_in_words(found, (negative, positive)),
+        "true_score": score_in_words(found, "AUC"),
         "reviewed": review_in_words(model.review, model.score_name) if model.review else [],
         "warnings": [*warned, *found.warnings, *lack_of_time(made)],
         "notes": [note for note in model.notes if not note.startswith(WARNING)],
@@ -162,7 +164,7 @@ def fit_page(
         "heaps": _heaps(found),
         "importances": importances or [],
         "most": max([_LEAST_SCALE, *(each.fall for each in importances or [])]),
-        "choices": choices(found, model, costs) if importances is not None else [],
+        "choices": choices(found, model, costs),
         "candidates": sorted(made["candidates"], key=lambda each: (-each["weight"], -each["mean"])),
         "percent": percent,
         "number": _number,
@@ -177,7 +179,7 @@ def fit_page(
     if model.review is None:
         del titles["review"]
     if importances is None:
-        del titles["columns"], titles["thresholds"]
+        del titles["columns"]
     sections = [
         Section(part, title, _TEMPLATES.render("fit.html.j2", part=part, **values)) for part, title in titles.items()
     ]
@@ -219,26 +221,21 @@ def _bars(found: Evaluation, negative: str, positive: str) -> list[tuple[str, Es
 
 
 def _heaps(found: Evaluation) -> dict[str, Any]:
-    """Return how the scores of both labels are distributed, as outlines, with the place of the threshold and ticks."""
+    """Return how the scores of both labels are distributed, as outlines, with the place of the threshold."""
     low, high = np.quantile(found.scores, [0.005, 0.995])
     low, high = min(float(low), 0.0), max(float(high), 0.0)
     low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
-    edges = np.linspace(low, high, min(_BINS, max(8, len(found.scores) // 20)) + 1)
-    heights = {}
+    edges, heights = np.linspace(low, high, _BINS + 1), {}
     for name, rows in (("negative", ~found.positive), ("positive", found.positive)):
         counts, _ = np.histogram(np.clip(found.scores[rows], low, high), edges, weights=found.weight[rows])
-        heights[name] = counts / found.weight[rows].sum()
+        heights[name] = np.repeat(counts / found.weight[rows].sum(), 2)
     most = 1.05 * max(float(values.max()) for values in heights.values())
     places = np.concatenate([[0.0], np.repeat((edges - low) / (high - low), 2)[1:-1], [1.0]])
-    outlines = {
-        name: _line(places, np.concatenate([[0.0], np.repeat(values, 2) / most, [0.0]]))
-        for name, values in heights.items()
-    }
+    zero = -low / (high - low)
     return {
-        "outlines": outlines,
-        "threshold": -low / (high - low),
-        "across": [((value - low) / (high - low), text) for value, text in _ticks(low, high)],
-        "up": [(value / most, text) for value, text in _ticks(0.0, most)],
+        "outlines": {name: _line(places, np.r_[0.0, values / most, 0.0]) for name, values in heights.items()},
+        "threshold": zero,
+        "across": [(0.0, f"{low:.1f}".replace("-", "−")), (zero, "0"), (1.0, f"{high:.1f}")],
     }
 
 
@@ -249,14 +246,6 @@ def _line(x: Array, y: Array) -> str:
         kept = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], _POINTS)).clip(0, len(x) - 1))
         x, y = x[kept], y[kept]
     return " ".join(f"{48 + 302 * a:.1f},{262 - 250 * b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-
-
-def _ticks(low: float, high: float) -> Iterable[tuple[float, str]]:
-    """Return about five round numbers between two others, with their texts."""
-    unit = 10.0 ** np.floor(np.log10((high - low) / 5))
-    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= (high - low) / 5 * 0.999)
-    numbers = np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step + 0.0
-    return [(value, f"{value:.6g}".replace("-", "−")) for value in numbers.round(12).tolist()]
 
 
 def _number(value: float) -> str:
@@ -273,7 +262,7 @@ class Documents(NamedTuple):
     model: TableModel
     frame: DataFrame
     about: About
-    importances: list[Importance] | None = None  # None for an audit, which keeps no model
+    importances: list[Importance] | None = None  # None for an audit
 
     @classmethod
     def of(cls, model: TableModel, frame: DataFrame, about: About, audit: bool = False) -> Documents:
@@ -295,7 +284,7 @@ class Documents(NamedTuple):
         model = load(folder)
         for name in (LABELS, NOISE):
             if not (folder / name).is_file():
-                raise ValueError(f"{folder} has no {name}, which symloss fit writes and the page is made of")
+                raise ValueError(f"{folder} has no {name}, which symloss fit and audit write and the page is made of")
         made = json.loads((folder / NOISE).read_text(encoding="utf-8"))["page"]
         table = pd.read_csv(folder / LABELS, dtype=str, keep_default_na=False, encoding="utf-8")
         if missing := [name for name in OWN if name not in table]:
@@ -309,7 +298,7 @@ class Documents(NamedTuple):
         checked = (table["why"] == "checked").to_numpy()
         rows = Rows(table.index.to_numpy() - 1, positive, weight, made["unlabeled"], checked)
         frame = frame.set_axis(rows.numbers).reindex(range(rows.numbers[-1] + 1))
-        importances = [Importance(*each) for each in made["importances"]]
+        importances = None if made["importances"] is None else [Importance(*each) for each in made["importances"]]
         about = About(made["source"], made["command"], made["ids"])
         return cls(replace(model, rows=rows), frame, about, importances)
 
@@ -372,7 +361,7 @@ def noise_summary(model: TableModel) -> dict[str, Any]:
         "positive": as_text(model.labels[1]),
         "words": noise_in_words(found, model.labels),
         "noise": asdict(found.noise),
-        "wrong_share": asdict(found.wrong_share) | ({} if found.rates else {"value": None}),
+        "wrong_share": asdict(found.wrong_share),
         "suspicious": int(suspicious(model).sum()),
         "when_to_stop": when_to_stop(model),
     }

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from symloss.estimators.selection import falls
 from symloss.machines import one_thread
 from symloss.metrics import Estimate, estimate_clean_auc, estimate_clean_balanced_accuracy
 from symloss.metrics.estimates import clean_auc_of, clean_balanced_accuracy_of
-from symloss.metrics.scores import two_samples
+from symloss.metrics.scores import Sample, two_samples
 from symloss.models.family import TrainingData
 from symloss.tabular.model import Review, Rows, TableModel
 
@@ -34,6 +35,7 @@ OWN = ("row", "given_label", "suggested_label", "wrong_probability", "why", "che
 _BLOCK = 20  # rows that somebody checks before asking whether to go on
 _LISTED, _RANDOM = 400, 4  # of so many rows at the head of the list every fourth is random
 _WIDE = 0.3  # an interval of a share of wrong labels
+_LEAST = 0.02  # of pi - pi': at 0 labels would say nothing
 _FEW = 0.1  # the share of wrong labels in a block at which checking is hardly worth it
 
 
@@ -50,12 +52,11 @@ class Evaluation:
     rates_given: bool  # to the fit
     auc: Estimate  # on the labels given, as is the next
     balanced_accuracy: Estimate
-    clean_auc: Estimate  # on clean labels, if errors are alike all over a class, as is the next
+    clean_auc: Estimate  # on clean labels, as is the next; between those of all rates that are possible
     clean_balanced_accuracy: Estimate
     warnings: tuple[str, ...]  # what is odd about these estimates
-    # Before any review: what it corrects was chosen by the scores, so formulas for clean labels do not hold after it.
-    labeled: NDArray[np.bool_]
-    labeled_rates: Contamination
+    samples: tuple[Sample, Sample]
+    possible: Sequence[Contamination]  # the rates, and what else they may be: nothing if they were given
     review: Review | None = None
 
     @property
@@ -108,38 +109,32 @@ def with_rates(model: TableModel, pi: float, pi_prime: float) -> TableModel:
     rows, estimator = rows_of(model), copy.copy(model.estimator).set_params(pi=pi, pi_prime=pi_prime)
     used, clean = ~np.isnan(estimator.label_quality_), model.score_name == "AUC"
     estimate = estimate_clean_auc if clean else estimate_clean_balanced_accuracy
-    labeled, _, rates = before_review(replace(model, estimator=estimator))
+    labeled, rates = before_review(replace(model, estimator=estimator))
     samples = estimator.oof_scores_[used], labeled[used]
     estimator.clean_score_ = estimate(*samples, *rates, weight=rows.weight[used])
     return with_quality(replace(model, estimator=estimator))
 
 
-def before_review(model: TableModel) -> tuple[NDArray[np.bool_], Noise, Contamination]:
-    """Return the labels before any review, their noise and rates: what a review has corrected, and what is left."""
-    positive = rows_of(model).positive
+def before_review(model: TableModel) -> tuple[NDArray[np.bool_], Contamination]:
+    """Return the labels before any review, and their rates: what a review has corrected, and what is left."""
+    positive, rates = rows_of(model).positive, model.rates
     if model.review is None:
-        return positive, model.noise, model.rates
+        return positive, rates
     labeled = positive.copy()
     labeled[list(model.review.changed)] ^= True
-
-    def wrong(of: bool, left: Array) -> Array:
+    wrong = []
+    for of, left in ((True, 1 - rates.pi), (False, rates.pi_prime)):
         known = ((labeled == of) & (labeled != positive)).sum()
-        found: Array = (known + left * (positive == of).sum()) / max(1, (labeled == of).sum())
-        return found
-
-    noise, rates = model.noise, model.rates
-    of_positive = wrong(True, 1 - np.array([rates.pi, noise.pi, noise.pi_low, noise.pi_high]))
-    of_negative = wrong(False, np.array([rates.pi_prime, noise.pi_prime, noise.pi_prime_low, noise.pi_prime_high]))
-    shrink = min(1.0, 0.98 / max(of_positive[0] + of_negative[0], 1e-9))  # some of the labels say something
-    then = Noise(*(1 - of_positive[1:]).tolist(), *of_negative[1:].tolist())
-    return labeled, then, Contamination(float(1 - shrink * of_positive[0]), float(shrink * of_negative[0]))
+        wrong.append(float((known + left * (positive == of).sum()) / max(1, (labeled == of).sum())))
+    shrink = min(1.0, (1 - _LEAST) / max(sum(wrong), 1e-9))
+    return labeled, Contamination(1 - shrink * wrong[0], shrink * wrong[1])
 
 
 def with_quality(model: TableModel) -> TableModel:
     """Return a model whose probabilities of wrong labels are by its rates; labels that were checked are right."""
     rows, estimator = rows_of(model), copy.copy(model.estimator)
     used, quality = ~np.isnan(estimator.label_quality_), np.full(len(rows.positive), np.nan)
-    labeled, _, rates = before_review(model)
+    labeled, rates = before_review(model)
     quality[used] = label_quality(estimator.oof_scores_[used], labeled[used], *rates, weight=rows.weight[used])
     estimator.label_quality_ = np.where(rows.checked, 1.0, quality.clip(max=1 - 1e-9))  # 1: somebody has checked it
     return replace(model, estimator=estimator)
@@ -150,33 +145,49 @@ def evaluate(model: TableModel) -> Evaluation:
     rows, estimator, rates = rows_of(model), model.estimator, model.rates
     used = ~np.isnan(estimator.oof_scores_) & (rows.weight > 0)
     scores, positive, weight = estimator.oof_scores_[used], rows.positive[used], rows.weight[used]
-    every, noise_then, then = before_review(model)
-    labeled = every[used]
-    samples = two_samples(scores, labeled, weight, repetitions=True)
+    samples = two_samples(scores, positive, weight, repetitions=True)
     given = clean_auc_of(*samples, 1.0, 0.0), clean_balanced_accuracy_of(*samples, 1.0, 0.0)
+    possible = [rates]
+    if not model.rates_given:
+        share = float(np.average(positive, weights=weight)) if model.review else None
+        possible += _ends(model.noise, given[0].low, share)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if model.rates_given:
-            clean = clean_auc_of(*samples, *then), clean_balanced_accuracy_of(*samples, *then)
-        else:
-            clean = _clean(given[0], noise_then, then), _clean(given[1], noise_then, then)
-    odd = tuple(dict.fromkeys(str(each.message) for each in caught))
-    noise = model.noise, rates, model.rates_given
-    kept = rows.unlabeled, *noise, *given, *clean, odd, labeled, then, model.review
-    return Evaluation(scores, positive, weight, *kept)
+        clean = (
+            hull([clean_auc_of(*samples, *each) for each in possible]),
+            hull([clean_balanced_accuracy_of(*samples, *each) for each in possible]),
+        )
+    odd = tuple(dict.fromkeys(str(each.message) for each in caught)) if model.rates_given else ()
+    told = rows.unlabeled, model.noise, rates, model.rates_given
+    return Evaluation(scores, positive, weight, *told, *given, *clean, odd, samples, possible, model.review)
 
 
-def _clean(score: Estimate, noise: Noise, rates: Contamination) -> Estimate:
-    """Return the score on clean labels; its interval allows for those of the score and of both rates."""
+def _ends(noise: Noise, auc: float, share: float | None) -> list[Contamination]:
+    """Return what the rates may be: none wrong, and the ends of their intervals, as far as the AUC on labels allows.
 
-    def clean(value: float, difference: float) -> float:
-        return min(1.0, max(0.0, 0.5 + (value - 0.5) / difference))
+    Labels that are wrong where the classes meet lower scores on the labels given less than others do: then the scores
+    on true labels are near to these. The wrong labels that a review leaves are of rows that look right, as those of a
+    rule that the model has learned. At worst, the scores of rows with a label are the same whether it is right or not.
+    So scores on true labels are *mixed* from those on labels, and the rates are those that undo it; ``share`` is that
+    of the positive labels after a review.
+    """
+    most, found = 1 - max(2 * auc - 1, _LEAST), [Contamination(1.0, 0.0)]  # corollary 2
+    for pi, pi_prime in product((noise.pi_low, noise.pi_high), (noise.pi_prime_low, noise.pi_prime_high)):
+        wrong = np.array([1 - pi, pi_prime]) / max(1 - pi + pi_prime, 1e-9)
+        of_positive, of_negative = (wrong * min(most, 1 - pi + pi_prime)).tolist()
+        found.append(Contamination(1 - of_positive, of_negative))
+        if share is not None:
+            of_positive, of_negative = (wrong * min(1 - _LEAST, 1 - pi + pi_prime)).tolist()
+            prior = share * (1 - of_positive) + (1 - share) * of_negative
+            above, below = share * (1 - of_positive) / prior, share * of_positive / (1 - prior)
+            found.append(Contamination((1 - below) / (above - below), -below / (above - below)))
+    return found
 
-    difference = rates.pi - rates.pi_prime
-    least = min(max(2 * score.low - 1, noise.pi_low - noise.pi_prime_high, 1e-6), difference)  # corollary 2
-    most = max(noise.pi_high - noise.pi_prime_low, difference)
-    ends = [clean(value, each) for value in (score.low, score.high) for each in (least, most)]
-    return Estimate(clean(score.value, difference), min(ends), max(ends), score.level)
+
+def hull(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the first of some estimates with an interval that holds those of all."""
+    first, lows, highs = estimates[0], [each.low for each in estimates], [each.high for each in estimates]
+    return Estimate(first.value, min(lows), max(highs), first.level)
 
 
 def percent(share: float) -> str:
@@ -257,25 +268,27 @@ def label_table(model: TableModel, frame: DataFrame, ids: Sequence[str] = ()) ->
        row given_label suggested_label         x
     0    4         yes              no  0.428571
     """
-    import pandas as pd
-
     rows, wrong = rows_of(model), wrong_probability(model)
     given, (order, why) = rows.positive.astype(int), _listed(model)
     texts = np.array([as_text(label) for label in model.labels], dtype=object)
-    own = pd.DataFrame(
-        {
-            "row": rows.numbers + 1,
-            "given_label": np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
-            "suggested_label": np.where(suspicious(model), texts[1 - given], ""),
-            "wrong_probability": wrong.round(4),
-            "why": why,
-            "checked_label": np.where(rows.checked, texts[given], ""),
-        }
+    own = (
+        rows.numbers + 1,
+        np.where(rows.unlabeled & ~rows.positive, "", texts[given]),
+        np.where(suspicious(model), texts[1 - given], ""),
+        wrong.round(4),
+        why,
+        np.where(rows.checked, texts[given], ""),
     )
-    others = [*ids, *(name for name in frame.columns if name not in (*ids, model.label))]
-    table = frame.iloc[rows.numbers][others].reset_index(drop=True)
-    table = pd.concat([own, table.rename(columns={name: f"{name}_" for name in OWN})], axis=1)
-    return table.iloc[order].reset_index(drop=True)
+    return with_columns(own, frame.iloc[rows.numbers], ids, model.label).iloc[order].reset_index(drop=True)
+
+
+def with_columns(own: Sequence[Any], frame: DataFrame, ids: Sequence[str], label: str) -> DataFrame:
+    """Return the columns of a list of labels, with those of the table beside them."""
+    table = frame[[*ids, *(name for name in frame.columns if name not in (*ids, label))]]
+    table = table.rename(columns={name: f"{name}_" for name in OWN})
+    for place, values in enumerate(own):
+        table.insert(place, OWN[place], values)
+    return table
 
 
 def _listed(model: TableModel) -> tuple[list[int], NDArray[np.object_]]:
@@ -312,8 +325,12 @@ def when_to_stop(model: TableModel) -> str:
     """Return in one sentence how many labels are expected to be wrong in the first rows and in those after them."""
     rows, listed = rows_of(model), np.array(_listed(model)[0])
     kept = listed[~(rows.checked | (rows.unlabeled & rows.positive))[listed]]
-    ordered, parts = wrong_probability(model)[kept], list[str]()
-    ordered = ordered[~np.isnan(ordered)]
+    return wrong_in_blocks(wrong_probability(model)[kept], "positive" if rows.unlabeled else "wrong")
+
+
+def wrong_in_blocks(ordered: Array, what: str = "wrong") -> str:
+    """Return the same from how probably the labels of a list are wrong, in its order."""
+    ordered, parts = ordered[~np.isnan(ordered)], list[str]()
     for start in range(0, len(ordered), _BLOCK):
         block = ordered[start : start + _BLOCK]
         parts.append(f"of the {'next' if start else 'first'} {len(block)} about {block.sum():.0f}")
@@ -322,7 +339,6 @@ def when_to_stop(model: TableModel) -> str:
     if not parts:
         return "All labels are checked."
     first, *others = parts
-    what = "positive" if rows.unlabeled else "wrong"
     said = ", ".join([f"{first.capitalize()} are {what}", *others])
     return f"{said}. Stop where this is too few for you."
 
@@ -335,7 +351,7 @@ def review_in_words(review: Review, score: str) -> list[str]:
         value, low, high = map(percent, review.wrong_before)
         share = (
             f"Before this review, about {value} ({low} to {high}) of all labels were wrong: of {review.random} random "
-            f"rows beside the most suspicious ones, {review.random_wrong} were."
+            f"rows beside the most suspicious ones, {review.random_wrong} had a wrong label."
         )
     return [
         f"You have checked {review.checked} labels: {len(review.changed)} were wrong, and are corrected.",
@@ -343,6 +359,18 @@ def review_in_words(review: Review, score: str) -> list[str]:
         f"On the corrected labels the {score}, cross-validated, was {review.score_before:.3f} before the review (a "
         f"little too high, as these scores chose what to check), and is {review.score_after:.3f} now.",
     ]
+
+
+def score_in_words(found: Evaluation, name: str) -> tuple[str, str]:
+    """Return the score on true labels, and a sentence on what it assumes; ``name`` is that of the score."""
+    score = found.clean_auc if name == "AUC" else found.clean_balanced_accuracy
+    if found.rates_given:
+        return str(score), "This holds if which labels are wrong has nothing to do with the columns."
+    rule = "" if found.review else ", and may be below both if a rule made them from these columns"
+    return f"{score.low:.2f} to {score.high:.2f}", (
+        "It is nearer to the lower end if labels are wrong where the classes meet, to the upper end if they are wrong "
+        f"anywhere{rule}."
+    )
 
 
 def noise_in_words(found: Evaluation, labels: tuple[Any, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from symloss.corruption import check_contamination
 from symloss.estimators import AUCClassifierCV, BERClassifierCV
 from symloss.messages import argument, row_name
 from symloss.tabular.checks import WARNING, Profile, check_table
-from symloss.tabular.evaluation import OWN, rows_of, with_quality, wrong_probability
+from symloss.tabular.evaluation import rows_of, with_columns, with_quality, wrong_probability
 from symloss.tabular.given_labels import read_labels
 from symloss.tabular.model import Rows, TableModel, features_of
 from symloss.tabular.reading import Read, ReadOptions, check_columns, labeled_table
@@ -252,10 +252,7 @@ def audit_classes(
         found[name] = int((given == name).sum()), model.noise
     own = (np.arange(len(frame)), [classes.index(name) for name in given])
     wrong, right[own] = 1 - right[own], -1.0
-    table = frame[[*ids, *(name for name in frame.columns if name not in (*ids, label))]]
-    table = table.rename(columns={name: f"{name}_" for name in OWN})
     suggested = np.where(wrong > 0.5, np.array(classes, object)[right.argmax(1)], "")
-    numbers = np.flatnonzero(used) + 1
-    for place, values in enumerate((numbers, given, suggested, wrong.round(4), "ranked", "")):
-        table.insert(place, OWN[place], values)
+    listed = np.flatnonzero(used) + 1, given, suggested, wrong.round(4), "ranked", ""
+    table = with_columns(listed, frame, ids, label)
     return table.iloc[np.argsort(-wrong, kind="stable")].reset_index(drop=True), found

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MODEL = "model.safetensors"
-# What symloss fit and review write beside it.
+# What symloss fit, audit and review write beside it.
 LABELS, NOISE, PAGE, CORRECTED = DOCUMENTS = "labels.csv", "noise.json", "report.html", "corrected.csv"
 
 
@@ -333,7 +333,7 @@ def load(folder: str | Path, trusted: Collection[str] = ()) -> TableModel:
     """
     path = Path(folder) / MODEL
     if not path.is_file():
-        raise ValueError(f"no model in {folder}: there is no {MODEL}, which symloss fit writes")
+        raise ValueError(f"no model in {folder}: there is no {MODEL}, which symloss fit and audit write")
     estimator, table = load_with(path, trusted=trusted)
     if table is None:
         raise ValueError(f"{path} holds an estimator without the columns of a table: symloss fit writes both")

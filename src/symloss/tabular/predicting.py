@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from symloss.columns import as_text
 from symloss.files import whole_file
 from symloss.messages import argument, require
-from symloss.metrics import CleanRates, Estimate, clean_rates
+from symloss.metrics import Estimate
+from symloss.metrics.curves import clean_rates_of
 from symloss.tabular.checks import WARNING, Differences
-from symloss.tabular.evaluation import Evaluation, percent
+from symloss.tabular.evaluation import Evaluation, hull, percent
 from symloss.tabular.model import Predicted, TableModel
 from symloss.tabular.reading import TO_BE_FOUND, ReadOptions, check_columns, read_pieces
 
@@ -125,32 +126,34 @@ def rates_in_words(model: TableModel) -> str:
 class Choice(NamedTuple):
     """A threshold, what it is for, and what it does to the rows of the fit, by their out-of-fold scores.
 
-    ``clean`` are the shares of rows above it, of the labels given and of true ones; ``precision`` is the share of truly
-    positive rows among those above it, if there are any.
+    ``given`` are the shares of rows above it among those labeled positive and negative, ``found`` and ``false`` those
+    among true ones; ``precision`` is the share of truly positive rows among those above it, if there are any.
     """
 
     purpose: str
     option: str  # of ``symloss predict``, that sets it
     threshold: float
     rows: int
-    clean: CleanRates
+    given: tuple[float, float]
+    found: Estimate
+    false: Estimate
     precision: Estimate | None
 
 
 def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | None = None) -> list[Choice]:
     """Return thresholds for several purposes, and for the costs of the two errors if these are given."""
     name, n = repr(as_text(model.labels[1])), len(found.scores)
-    asked = [("both labels count the same, whatever their numbers (the default)", "", 0.0)]
-    if costs is not None:
-        option = f"--cost-false-positive {costs[0]:g} --cost-false-negative {costs[1]:g}"
-        asked.append(("the costs that you gave", option, cost_threshold(model, *costs)))
+    labeled, k = float(found.positive.mean()), min(100, max(1, n // 10))  # not by weight: --share counts rows
+    asked: list[tuple[str, str, float]] = [
+        ("both labels count the same, whatever their numbers (the default)", "", 0.0)
+    ]
     for purpose, option, each in (
+        ("the costs that you gave", "--cost-false-positive {:g} --cost-false-negative {:g}", costs),
         ("fewest errors: a miss costs as much as a false alarm", "--cost-false-negative 1", (1.0, 1.0)),
         (f"a missed {name} costs five times a false alarm", "--cost-false-negative 5", (1.0, 5.0)),
         (f"a false alarm costs five times a missed {name}", "--cost-false-positive 5", (5.0, 1.0)),
     ):
-        asked.append((purpose, option, cost_threshold(model, *each)))
-    labeled, k = float(found.positive.mean()), min(100, max(1, n // 10))  # not by weight: --share counts rows
+        asked += [(purpose, option.format(*each), cost_threshold(model, *each))] if each else []
     for purpose, option, count in (
         (f"as many {name} as there are labels {name}", f"--share {labeled:.3g}", round(labeled * n)),
         (f"as many {name} as there seem to be in truth", f"--share {found.prior:.3g}", round(found.prior * n)),
@@ -161,10 +164,16 @@ def choices(found: Evaluation, model: TableModel, costs: tuple[float, float] | N
     for purpose, option, threshold in asked:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the evaluation says it if the rates cannot be
-            clean = clean_rates(found.scores, found.labeled, *found.labeled_rates, threshold, weight=found.weight)
-        some = 0 < found.prior < 1 and clean.tpr.value + clean.fpr.value > 0
-        precision = clean.precision(found.prior) if some else None
-        made.append(Choice(purpose, option, threshold, int((found.scores > threshold).sum()), clean, precision))
+            possible = [clean_rates_of(*found.samples, *rates, threshold) for rates in found.possible]
+        right = []
+        for clean in possible:
+            prior = found.share_labeled_positive * clean.pi + (1 - found.share_labeled_positive) * clean.pi_prime
+            if 0 < prior < 1 and clean.tpr.value + clean.fpr.value > 0:
+                right.append(clean.precision(prior))
+        given = possible[0].corrupted_tpr.value, possible[0].corrupted_fpr.value
+        above = hull([clean.tpr for clean in possible]), hull([clean.fpr for clean in possible])
+        rows, precision = int((found.scores > threshold).sum()), hull(right) if right else None
+        made.append(Choice(purpose, option, threshold, rows, given, *above, precision))
     return made
 
 

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from symloss.audit import Noise
 from symloss.columns import as_text
+from symloss.corruption import to_flip_rates
+from symloss.models.family import TrainingData
 from symloss.tabular.checks import sha256_of
-from symloss.tabular.evaluation import LEVEL, with_quality, wrong_probability
+from symloss.tabular.evaluation import LEVEL, before_review, rows_of, with_quality, wrong_probability
 from symloss.tabular.fitting import learn, weights_of
 from symloss.tabular.given_labels import match_labels
 from symloss.tabular.model import Review, Rows, TableModel, features_of
@@ -28,6 +31,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 _PRIOR = 4.0  # what the model thinks of a class counts as so many more checked labels of it
 _LEAST = 0.02  # of pi - pi': labels that say nothing at all are not believed in
+_LEAST_WEIGHT = 0.1
 _WRITTEN = ("given_label", "why", "checked_label")
 
 
@@ -98,8 +102,6 @@ def review(
     check_columns([label, *model.columns, *filter(None, (model.weight, model.group))], frame, "which the model needs")
     given = match_labels(frame[label], model.labels)
     wrong = wrong_probability(model)
-    if len(wrong) != len(given.rows):
-        raise ValueError(f"the table must be that of the fit, with {len(wrong)} labels, got {len(given.rows)}")
     used = frame.iloc[given.rows]
     weights, features = weights_of(used, model.weight), features_of(used, model.encoding)
     if sha256_of(features.to_numpy()[weights > 0]) != model.profile.sha256:
@@ -112,27 +114,49 @@ def review(
     wrong_before, noise = _shares(random, known, given.positive, positive, wrong)
 
     estimator = clone(model.estimator).set_params(n_jobs=n_jobs, pi=None, pi_prime=None)
-    learn(estimator, features, positive, weights, used, model.group, progress)
+    estimator.noise_ = noise or model.noise
+    changed = place[truth != given.positive[place]]
+    ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
+    random_wrong = int((given.positive != positive)[random].sum())
+    said = Review(int(known.sum()), sorted(ever), len(random), random_wrong, wrong_before, np.nan, np.nan)
+    rows = Rows(given.rows, positive, weights, False, known)
+    fitted = replace(model, estimator=estimator, rows=rows, review=said)
+    counts = _counts(fitted)
+    learn(estimator, features, positive, weights * np.where(known, 1.0, counts), used, model.group, progress)
+    data = TrainingData(features, positive, weights)  # threshold and probabilities are for rows that count the same
+    estimator._set_threshold(estimator.oof_scores_ + estimator.threshold_, data, np.arange(len(positive)))
+    estimator.noise_ = noise or estimator.noise_
     held_out = ~np.isnan(estimator.oof_scores_) & ~np.isnan(model.estimator.oof_scores_)
     scores = [
         float(estimator._metric.score(each.oof_scores_[held_out], positive[held_out], weights[held_out]))
         for each in (model.estimator, estimator)
     ]
-    changed = place[truth != given.positive[place]]
-    estimator.noise_ = noise or estimator.noise_
     column = frame[label].astype(object).to_numpy(copy=True)
     column[given.rows[changed]] = [values[int(positive[k])] for k in changed]
     frame[label] = column
     frame[label] = table[label] = frame[label].infer_objects()
-    rows = Rows(given.rows, positive, weights, False, known)
-    random_wrong = int((given.positive != positive)[random].sum())
-    ever = {*changed.tolist()} ^ {*(model.review.changed if model.review else ())}
-    said = Review(int(known.sum()), sorted(ever), len(random), random_wrong, wrong_before, *scores)
     notes = (*model.notes, f"label {label}: in a review, {len(changed)} of these were corrected")
+    if counts < 1:
+        notes += (f"label {label}: one that nobody has checked counts {counts:.2f} times as much as one that is",)
     if model.rates_given:
         notes += (f"label {label}: the shares of wrong labels that you gave before the review count no more",)
-    fitted = replace(model, estimator=estimator, rows=rows, review=said, notes=notes)
-    return Reviewed(with_quality(fitted), frame, table)
+    said = said._replace(score_before=scores[0], score_after=scores[1])
+    return Reviewed(with_quality(replace(fitted, review=said, notes=notes)), frame, table)
+
+
+def _counts(model: TableModel) -> float:
+    """Return how much a label that nobody has checked counts in a fit, if one that is checked counts 1.
+
+    With labels that are flipped at the rates e+ and e-, the share of positive labels rises 1 - e+ - e- times as much
+    from a clean negative to a clean positive. So their average with labels that are right errs least if they count
+    so much. Where labels are corrected was chosen by the scores: with the same weight, these would be learned again.
+    """
+    if not all(has_fit_parameter(each, "sample_weight") for _, each in model.estimator.candidates or ()):
+        return 1.0
+    labeled, rates = before_review(model)
+    share = np.average(labeled, weights=rows_of(model).weight)
+    flips = to_flip_rates(rates, float(share * rates.pi + (1 - share) * rates.pi_prime))
+    return max(_LEAST_WEIGHT, 1 - flips.positive - flips.negative)
 
 
 def _looked_at(
