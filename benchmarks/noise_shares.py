@@ -35,7 +35,7 @@ import symloss as sl
 from symloss.audit import noise
 from symloss.metrics.scores import two_samples
 
-KINDS = ("clean", "flips", "border", "region", "one class", "flips", "border", "region")
+KINDS = ("clean", "flips", "border", "region", "one class", "flips", "border", "region", "one rule", "one rule")
 SIZES = (100, 200, 400, 800, 1500, 2500)
 Labels = NDArray[np.bool_]
 
@@ -44,6 +44,15 @@ def corrupted(kind: str, x: NDArray[np.float64], y: Labels, rng: np.random.Gener
     """Give noisy labels."""
     if kind == "clean":
         return y.copy()
+    if kind == "one rule":  # that somebody made up, by columns that the table has, or has roughly; it makes all labels
+        few = np.concatenate([rng.choice(np.flatnonzero(y == side), rng.integers(20, 200)) for side in (True, False)])
+        found = []
+        for _ in range(4):
+            seen = x[:, rng.choice(x.shape[1], min(int(rng.integers(1, 5)), x.shape[1]), replace=False)]
+            seen = seen + rng.choice([0, 0.3, 1.0]) * seen.std(0) * rng.normal(size=seen.shape)
+            tree = DecisionTreeClassifier(max_leaf_nodes=int(rng.integers(2, 6)), random_state=0).fit(seen[few], y[few])
+            found.append(np.asarray(tree.predict(seen), bool))
+        return max(found, key=lambda given: given[y].mean() - given[~y].mean())
     if kind == "flips":
         rate = np.where(y, rng.uniform(0, 0.4), rng.uniform(0, 0.4))
     elif kind == "one class":

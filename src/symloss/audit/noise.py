@@ -2,10 +2,10 @@
 
 No data tell noise from classes that overlap, unless one assumes how labels go wrong. What can be told is what usually
 is: ``reference.npz`` holds draws from real tables whose labels were corrupted by us in many ways (flipped at rates of
-the class, mostly near the border, in one class only, in a part of the space, not at all), each with the ROC curve of
-its noisy labels by scores out of fold. A forest says which draws have a curve like yours. The shares of wrong labels in
-these draws, by their quantiles, are the answer. ``benchmarks/noise_shares.py`` makes the draws, and measures on other
-tables, and on labels that people and rules made, how often the intervals hold.
+the class, mostly near the border, in one class only, in a part of the space, all made by one rule, not at all), each
+with the ROC curve of its noisy labels by scores out of fold. A forest says which draws have a curve like yours. The
+shares of wrong labels in these draws, by their quantiles, are the answer. ``benchmarks/noise_shares.py`` makes the
+draws, and measures on other tables, and on labels that people and rules made, how often the intervals hold.
 """
 
 from __future__ import annotations
