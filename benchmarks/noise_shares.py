@@ -138,7 +138,12 @@ def measure(options: argparse.Namespace) -> None:
         "| labels | draws | wrong, mean | interval holds | median width | mean absolute error |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for name, part in [*told.groupby("kind"), ("all that we drew", told[told["kind"].isin(KINDS)])]:
+    usual = ["flips", "border", "people", "rules"]
+    together = [
+        (", ".join(usual), told[told["kind"].isin(usual)]),
+        ("all that we drew", told[told["kind"].isin(KINDS)]),
+    ]
+    for name, part in [*told.groupby("kind"), *together]:
         numbers = (part["wrong"].mean(), part["held"].mean(), part["width"].median(), part["error"].mean())
         lines.append(f"| {name} | {len(part) // 2:,} | " + " | ".join(f"{value:.3f}" for value in numbers) + " |")
     print("\n".join(lines))
