@@ -73,7 +73,7 @@ def out_of_fold(model: Any, x: NDArray[np.float32], y: NDArray[np.bool_]) -> Sco
 
 
 class Tuned(ClassifierMixin, BaseEstimator):
-    """The model with the best AUC on folds of the noisy labels, or the mean of ranks of all; with a threshold."""
+    """The model with the best AUC on noisy folds, or the mean of the standardized scores of all; with a threshold."""
 
     def __init__(self, models: list[Any], average: bool = False) -> None:
         self.models = models
@@ -164,7 +164,9 @@ def tabpfn(seed: int) -> Any:
 def realmlp(seed: int) -> Any:
     from pytabkit import RealMLP_TD_Classifier
 
-    return RealMLP_TD_Classifier(random_state=seed, device="cpu", n_threads=1)
+    return RealMLP_TD_Classifier(
+        random_state=seed, device="cpu", n_threads=1, use_ls=False, val_metric_name="cross_entropy"
+    )
 
 
 def autogluon(seed: int) -> Any:

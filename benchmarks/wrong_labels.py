@@ -1,6 +1,6 @@
 """Compare how well wrong labels are found: by the CV estimators and by cleanlab, on tables of which labels are flipped.
 
-    python -m benchmarks.wrong_labels run TABLES/reported [--jobs 8]     # TABLES: see tables.py
+    python -m benchmarks.wrong_labels run TABLES/new      [--jobs 8]     # TABLES: see tables.py
     python -m benchmarks.wrong_labels page
 
 Every method ranks the labels of 2,000 rows, the most suspicious first; average precision judges the ranking. Labels
