@@ -1154,6 +1154,7 @@ def test_an_audit_of_several_classes(tmp_path):
     counts = table["given_label"].value_counts()
     assert abs(float(shares["all"]) - sum(float(shares[name]) * counts[name] for name in counts.index) / 300) < 1
     assert f"Of the first 20 about {table['wrong_probability'][:20].sum():.0f} are wrong" in result.stdout
+    assert re.search(r"all +300 ", result.stdout)
     shown = [line.split()[:2] for line in result.stdout.splitlines() if re.match(r" *\d+ +(cat|dog|owl) ", line)]
     assert shown == table[["row", "given_label"]][:10].astype(str).to_numpy().tolist()
     assert sorted(table["row"]) == list(range(1, 301))
